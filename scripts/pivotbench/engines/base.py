@@ -1,0 +1,126 @@
+"""What Pivotbench needs to know of one kind of server: how to start it, ask it, and read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+FlagValue = str | int | float | bool | list[str | int | float]
+Dialect = Literal["openai-chat", "sglang-generate"]
+
+
+@dataclass(frozen=True)
+class FlagSpec:
+    """One flag as the engine itself declares it; names are written without leading dashes."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    choices: tuple[str, ...] | None = None
+    takes_value: bool = True
+    many: bool = False
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class FlagCatalogue:
+    """The flags one installed version of an engine accepts."""
+
+    engine: str
+    version: str
+    flags: tuple[FlagSpec, ...]
+
+    def find(self, name: str) -> FlagSpec | None:
+        """Return the flag of this name or alias."""
+        return next((f for f in self.flags if name == f.name or name in f.aliases), None)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A launch, in two parts: what the study asked for and what is added to every launch alike."""
+
+    study: tuple[str, ...]
+    added: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command line as it is executed."""
+        return self.study + self.added
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What answered at the server's address: nothing usable yet, our server, or another one."""
+
+    state: Literal["loading", "ready", "stranger"]
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class LaunchPhase:
+    """One part of a launch read from the log, e.g. weights loaded or graphs captured."""
+
+    name: str
+    seconds: float
+
+
+class Engine(Protocol):
+    """One kind of server. Implementations are stateless."""
+
+    name: str
+    dialect: Dialect
+    stop_grace_seconds: float
+
+    def command(
+        self,
+        python: str,
+        model: str,
+        flags: Mapping[str, FlagValue],
+        *,
+        port: int,
+        served_name: str,
+    ) -> Command:
+        """Return the launch command for a model and flags, listening on loopback at ``port``."""
+        ...
+
+    def installed_version(self, python: Path) -> str | None:
+        """Return the engine's version from package metadata, or None where it is not installed.
+
+        No interpreter is started: this is asked at every parse.
+        """
+        ...
+
+    def read_flags(self, python: Path) -> FlagCatalogue:
+        """Ask the engine for its flags once; no GPU is touched. Raises UserError."""
+        ...
+
+    def probe(self, url: str, served_name: str, *, timeout_seconds: float) -> Probe:
+        """Ask for a real generation; ready only if the server proves to be ``served_name``."""
+        ...
+
+    def server_info(self, url: str) -> dict[str, Any]:
+        """Return the settings the running server reports as in effect; {} where it reports none."""
+        ...
+
+    def launch_phases(self, log: Sequence[str]) -> list[LaunchPhase]:
+        """Return the launch's phases in order, timed from the server's own log lines."""
+        ...
+
+
+def flags_to_argv(flags: Mapping[str, FlagValue]) -> tuple[str, ...]:
+    """Return flags as arguments, sorted by name so that YAML order never matters.
+
+    ``true`` gives a bare flag, ``false`` leaves it out, a list follows its flag value by value.
+    """
+    argv: list[str] = []
+    for name in sorted(flags):
+        value = flags[name]
+        if value is False:
+            continue
+        argv.append(f"--{name}")
+        if value is True:
+            continue
+        argv.extend(str(v) for v in value) if isinstance(value, list) else argv.append(str(value))
+    return tuple(argv)

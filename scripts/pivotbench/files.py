@@ -1,0 +1,63 @@
+"""Canonical JSON, fingerprints, and files that are either whole or absent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+def canonical_json(value: Any) -> str:
+    """Return one spelling for equal values: sorted keys, no spaces, no NaN.
+
+    Raises ValueError for NaN and infinities, which JSON cannot carry.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def fingerprint(value: Any) -> str:
+    """Return the first 16 hex digits of the SHA-256 of ``value``'s canonical JSON."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16]
+
+
+def sha256_of_file(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes as 64 hex digits."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write ``data`` so that a reader sees the old file or the new one, never a part.
+
+    The bytes are on disk before the name points at them, so a power cut cannot leave an empty file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text whole or not at all; see write_bytes."""
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write indented JSON whole or not at all; raises ValueError for NaN and infinities."""
+    write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Return the JSON value in ``path``; raises OSError or ValueError."""
+    return json.loads(path.read_text(encoding="utf-8"))

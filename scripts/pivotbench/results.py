@@ -1,0 +1,114 @@
+"""What every stage file has in common: status, reason, fingerprint, times, server.
+
+A crash, a timeout, garbage or a leak is a result with a reason, never an exception of ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pivotbench.files import read_json, write_json
+
+SCHEMA_VERSION = 1
+
+Stage = Literal["launch", "smoke", "throughput", "teardown"]
+STAGES: tuple[Stage, ...] = ("launch", "smoke", "throughput", "teardown")
+Status = Literal["ok", "failed", "skipped"]
+ReasonKind = Literal["deterministic", "transient"]
+
+# Transient: the same command may well succeed next time, so the next invocation tries again.
+TRANSIENT_CODES = frozenset(
+    {
+        "timeout",
+        "launch_timeout",
+        "leaked",
+        "slot_refused",
+        "server_died",
+        "nccl_timeout",
+        "killed_by_oom_killer",
+        "port_in_use",
+        "artifact_unavailable",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a stage failed or was skipped.
+
+    ``evidence`` holds log lines or answers, ``signature`` the pattern that matched (if one did),
+    ``links`` addresses where the same failure is discussed.
+    """
+
+    code: str
+    kind: ReasonKind
+    message: str
+    evidence: tuple[str, ...] = ()
+    signature: str | None = None
+    links: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, code: str, message: str, evidence: tuple[str, ...] = ()) -> Reason:
+        """Return a reason whose kind follows from its code."""
+        kind: ReasonKind = "transient" if code in TRANSIENT_CODES else "deterministic"
+        return cls(code=code, kind=kind, message=message, evidence=evidence)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Reason:
+        """Return the reason stored in a stage file."""
+        return cls(
+            code=data["code"],
+            kind=data["kind"],
+            message=data["message"],
+            evidence=tuple(data.get("evidence", ())),
+            signature=data.get("signature"),
+            links=tuple(data.get("links", ())),
+        )
+
+
+def now() -> str:
+    """Return the present as an ISO 8601 UTC string with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def write_stage(
+    path: Path,
+    *,
+    stage: Stage,
+    status: Status,
+    fingerprint: str,
+    cell: dict[str, Any],
+    started: str,
+    server: dict[str, Any] | None,
+    reason: Reason | None = None,
+    **body: Any,
+) -> None:
+    """Write one stage file with the common keys first and ``body`` after them."""
+    write_json(
+        path,
+        {
+            "schema": f"pivotbench/{stage}/{SCHEMA_VERSION}",
+            "status": status,
+            "reason": asdict(reason) if reason else None,
+            "fingerprint": fingerprint,
+            "cell": cell,
+            "started": started,
+            "ended": now(),
+            "server": server,
+            **body,
+        },
+    )
+
+
+def read_stage(path: Path) -> dict[str, Any] | None:
+    """Return a stage file's content, or None where it is absent or not a stage file of ours."""
+    try:
+        data = read_json(path)
+    except (OSError, ValueError):
+        return None
+    if not isinstance(data, dict) or not str(data.get("schema", "")).startswith("pivotbench/"):
+        return None
+    return data
