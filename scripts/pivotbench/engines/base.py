@@ -72,6 +72,7 @@ class Engine(Protocol):
     name: str
     dialect: Dialect
     stop_grace_seconds: float
+    reserved_flags: frozenset[str]  # the ones Pivotbench sets itself; a study may not
 
     def command(
         self,
@@ -100,8 +101,11 @@ class Engine(Protocol):
         """Ask for a real generation; ready only if the server proves to be ``served_name``."""
         ...
 
-    def server_info(self, url: str) -> dict[str, Any]:
-        """Return the settings the running server reports as in effect; {} where it reports none."""
+    def server_info(self, url: str, log: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the settings the running server reports as in effect; {} where it reports none.
+
+        They are named as flags; ``log`` helps where the server states a setting in its log alone.
+        """
         ...
 
     def launch_phases(self, log: Sequence[str]) -> list[LaunchPhase]:

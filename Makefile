@@ -1,0 +1,54 @@
+# make demo: the default study, end to end.  make test: the whole suite.  Nothing but Python >= 3.11 is needed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+CONTROLLER := .venv/controller.txt
+TOOLS := .venv/test.txt
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
+
+.PHONY: help demo test lint clean engine
+
+help:
+	@echo "make demo    find the best configuration of a small model on this machine (config/config.yaml)"
+	@echo "make test    check style and types, then run every test"
+	@echo "make lint    check style and types alone"
+	@echo "make clean   remove the environments and caches here; results and downloaded models stay"
+
+demo: $(CONTROLLER)
+	@echo "pivotbench: running the default study: snakemake --cores 1 all"
+	@$(BIN)/snakemake --cores 1 all
+
+test: lint engine
+	@echo "pivotbench: running the tests"
+	@$(BIN)/python -m pytest
+
+lint: $(TOOLS)
+	@echo "pivotbench: checking style and types"
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+# What the tests of the real engine need; both steps do nothing where it is there already.
+engine: $(TOOLS)
+	@$(BIN)/python scripts/fetch_engine.py --study config/config.yaml
+	@$(BIN)/python scripts/fetch_model.py --study config/config.yaml
+
+# An environment is whole once the copy of its requirements lies in it, which is written last.
+$(CONTROLLER): envs/controller.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: Python 3.11 or later is needed; set PYTHON=python3.x (Debian: apt install python3)" >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "error: Python lacks its venv module (Debian: apt install python3-venv)" >&2; exit 2; }
+	@echo "pivotbench: making .venv from envs/controller.txt (about 100 MB of packages, a minute or two)"
+	@rm -rf .venv
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install --require-hashes -r envs/controller.txt
+	@cp envs/controller.txt $@
+
+$(TOOLS): envs/test.txt $(CONTROLLER)
+	@echo "pivotbench: adding the test tools of envs/test.txt to .venv"
+	@$(PIP) install --require-hashes -r envs/test.txt
+	@cp envs/test.txt $@
+
+clean:
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

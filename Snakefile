@@ -1,0 +1,40 @@
+# Which serving configuration works, which is faster, and does speculation pay?
+#
+#   snakemake --cores 1 all                              the whole campaign of config/config.yaml
+#   snakemake --cores 1 all --config study=PATH          of another study
+#   snakemake --cores 1 results/demo/backends/flash-on/r1/throughput.json     one stage
+
+
+include: "workflow/rules/common.smk"
+
+# Reports from what is stored launch nothing: snakemake --cores 1 all --config frozen=true
+if not FROZEN:
+
+    include: "workflow/rules/environment.smk"
+    include: "workflow/rules/cell.smk"
+    include: "workflow/rules/rounds.smk"
+
+
+include: "workflow/rules/decision.smk"
+include: "workflow/rules/report.smk"
+
+
+# Everything: both phases, the decision, its charts and the report.
+rule all:
+    default_target: True
+    input:
+        race_files,
+        f"{RESULTS}/summary.md",
+        f"{RESULTS}/report.html",
+
+
+# The first phase alone: which backend works and which is fastest.
+rule backends:
+    input:
+        backend_races,
+
+
+# Both phases: the backends, then speculation on the winner.
+rule speculative:
+    input:
+        race_files,

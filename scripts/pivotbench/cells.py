@@ -1,0 +1,159 @@
+"""Cells of a study: their folders, what each stage is asked to do, and its fingerprint.
+
+What a stage is asked to do is plain JSON. It holds all that the stage's result depends on and
+nothing else: equal content means an equal fingerprint, and a cell's files stay good. Where a
+server runs (paths, time limits) is not part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pivotbench.errors import UserError
+from pivotbench.files import fingerprint, sha256_of_file
+from pivotbench.results import STAGES, Stage
+from pivotbench.study import Study
+
+# Raised when a stage comes to measure something else, so that older results are made anew.
+METHOD: dict[Stage, int] = {"launch": 1, "smoke": 1, "throughput": 1, "teardown": 1}
+
+BASELINE = "none"
+PHASES = ("backends", "speculative")
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One configuration in one round. ``<base>+none`` is the baseline of the speculative phase."""
+
+    study: str
+    phase: str
+    configuration: str
+    round: int
+
+    @property
+    def folder(self) -> Path:
+        """The cell's folder, relative to the working directory."""
+        return Path("results") / self.study / self.phase / self.configuration / f"r{self.round}"
+
+    def file(self, stage: Stage) -> Path:
+        """The path of one stage's result."""
+        return self.folder / f"{stage}.json"
+
+    def as_json(self) -> dict[str, Any]:
+        """The cell as it stands in its stage files."""
+        return {
+            "study": self.study,
+            "phase": self.phase,
+            "configuration": self.configuration,
+            "round": self.round,
+        }
+
+    @property
+    def label(self) -> str:
+        """A short name for people: ``flash-on r2``."""
+        return f"{self.configuration} r{self.round}"
+
+
+def turn_in_round(cell: Cell) -> int:
+    """Return a cell's priority within its round, 0 to 999: higher runs earlier.
+
+    Seeded by study, phase and round: no configuration always runs first on a cool machine, and a
+    configuration that joins or leaves does not reorder the others.
+    """
+    return int(fingerprint(cell.as_json()), 16) % 1000
+
+
+def stage_files(cells: Iterable[Cell]) -> list[str]:
+    """Return the paths of all stage files of ``cells``."""
+    return [str(cell.file(stage)) for cell in cells for stage in STAGES]
+
+
+def flags_of(study: Study, phase: str, configuration: str) -> dict[str, Any]:
+    """Return the flags of a configuration: shared, then backend, then speculative.
+
+    Raises UserError for a configuration that the study does not define.
+    """
+    base, _, speculation = configuration.partition("+")
+    if (phase == "speculative") != bool(speculation) or phase not in PHASES:
+        raise UserError(
+            f"results/{study.name}/{phase}/{configuration}: no such configuration; "
+            "backends are named alone, speculative ones <backend>+<name>"
+        )
+    if base not in study.configurations:
+        raise _unknown(study, phase, configuration, base, study.configurations)
+    flags = {**study.serve, **study.configurations[base]}
+    if speculation and speculation != BASELINE:
+        if speculation not in study.speculations:
+            raise _unknown(study, phase, configuration, speculation, study.speculations)
+        flags |= study.speculations[speculation]
+    return flags
+
+
+def _unknown(study: Study, phase: str, configuration: str, name: str, known: Iterable[str]) -> UserError:
+    return UserError(
+        f"results/{study.name}/{phase}/{configuration}: the study has no '{name}'; "
+        f"it has {', '.join(sorted(known)) or 'none'}"
+    )
+
+
+def launch_request(study: Study, cell: Cell) -> dict[str, Any]:
+    """Return what the launch of a cell depends on."""
+    model = study.model
+    return {
+        "engine": study.engine,
+        "python": str(study.python) if study.python else None,
+        "model": {
+            "name": model.name,
+            "path": model.path,
+            "revision": model.revision,
+            "sha256": model.sha256,
+        },
+        "flags": flags_of(study, cell.phase, cell.configuration),
+        "env": dict(study.env),
+        "gpus": study.hosts.gpus,
+    }
+
+
+def smoke_request(study: Study) -> dict[str, Any]:
+    """Return what the smoke stage depends on beyond the launch."""
+    return study.smoke.model_dump(mode="json", exclude_none=True)
+
+
+def throughput_request(study: Study) -> dict[str, Any]:
+    """Return what the throughput stage depends on beyond launch and smoke.
+
+    Prompt files count by content: their paths are added where the stage is run.
+    """
+    request = study.throughput.model_dump(mode="json", exclude_none=True)
+    for name, workload in study.throughput.workloads.items():
+        if workload.prompts is not None:
+            request["workloads"][name]["prompts"] = sha256_of_file(workload.prompts)
+    request["seed"] = study.name
+    return request
+
+
+def prompt_files(study: Study) -> dict[str, str]:
+    """Return each text workload's prompt file as an absolute path."""
+    return {
+        name: str(workload.prompts.resolve())
+        for name, workload in study.throughput.workloads.items()
+        if workload.prompts is not None
+    }
+
+
+def stage_fingerprint(
+    stage: Stage,
+    launch: dict[str, Any],
+    smoke: dict[str, Any] | None = None,
+    throughput: dict[str, Any] | None = None,
+) -> str:
+    """Return the fingerprint of a stage: its own request, chained to that of the stages before it."""
+    chain: list[Any] = []
+    for name, request in zip(STAGES, (launch, smoke, throughput, {}), strict=True):
+        chain.append([name, METHOD[name], request])
+        if name == stage:
+            break
+    return fingerprint(chain)

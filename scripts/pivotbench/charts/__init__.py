@@ -1,0 +1,6 @@
+"""Charts of a decision: Altair objects, and the same as HTML, SVG and PNG that stand alone."""
+
+from pivotbench.charts.build import build_charts
+from pivotbench.charts.output import write_charts
+
+__all__ = ["build_charts", "write_charts"]

@@ -1,0 +1,39 @@
+"""All charts of one decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from pivotbench.charts.frontier import frontier_chart
+from pivotbench.charts.hues import Hues
+from pivotbench.charts.launch import launch_chart
+from pivotbench.charts.question import Question
+from pivotbench.charts.ranking import fields, ranking_chart
+from pivotbench.charts.speculation import speculation_chart
+from pivotbench.charts.stability import stability_chart
+from pivotbench.evidence import CellFiles
+
+
+def build_charts(
+    decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Sequence[CellFiles]
+) -> dict[str, alt.TopLevelMixin]:
+    """Return the charts by name, in reading order; a chart that has nothing to show is left out."""
+    hues = Hues.of(decision)
+    question = Question.of(decision)
+    drawn: dict[str, alt.TopLevelMixin | None] = {
+        "ranking" if phase == "backends" else f"ranking-{phase}": ranking_chart(
+            phase, field, question, measurements, hues
+        )
+        for phase, field in fields(decision).items()
+    }
+    drawn |= {
+        "frontier": frontier_chart(measurements, hues),
+        "speculation": speculation_chart(decision, hues),
+        "stability": stability_chart(question, measurements, cells, hues),
+        "launch": launch_chart(cells),
+    }
+    return {name: chart for name, chart in drawn.items() if chart is not None}

@@ -1,0 +1,64 @@
+"""The colour of a configuration: the same in every chart, given to those that matter first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from pivotbench.charts.layout import Entry
+from pivotbench.charts.theme import LIGHT
+
+OTHERS = "others"
+SPECULATIVE_PLACES = 3
+
+
+def plain_name(configuration: str) -> str:
+    """Return the name a configuration goes by: ``<base>+none`` is the base itself, relaunched."""
+    return configuration.removesuffix("+none")
+
+
+@dataclass(frozen=True)
+class Hues:
+    """Which configurations carry a colour of their own; the rest share a grey."""
+
+    named: tuple[str, ...]
+
+    @classmethod
+    def of(cls, decision: Mapping[str, Any]) -> Hues:
+        """Give colours to the winner, the best speculative configurations, then the ranking's best."""
+        ranked = list(dict.fromkeys(plain_name(row["configuration"]) for row in decision["ranking"]))
+        judged = [row for row in decision["speculation"] if row.get("speedup") is not None]
+        judged.sort(key=lambda row: -row["speedup"])
+        drafting = list(dict.fromkeys(plain_name(row["configuration"]) for row in judged))
+        backends = [name for name in ranked if name not in drafting]
+        order = [*backends[:1], *drafting[:SPECULATIVE_PLACES], *backends[1:], *drafting]
+        return cls(tuple(dict.fromkeys(order))[: len(LIGHT.hues)])
+
+    def series(self, configuration: str) -> str:
+        """Return the value of the colour field for a configuration."""
+        name = plain_name(configuration)
+        return name if name in self.named else OTHERS
+
+    def color(self, legend: bool = False) -> alt.Color:
+        """Return the encoding of field ``series``."""
+        return alt.Color(
+            "series:N",
+            scale=alt.Scale(domain=[OTHERS, *self.named]),
+            legend=alt.Legend(title=None) if legend else None,
+        )
+
+    def legend(self, configurations: Iterable[str]) -> list[Entry]:
+        """Return the legend of a chart of these configurations, in the order of colours."""
+        present = {self.series(name) for name in configurations}
+        entries = [Entry(n, f"hues-{i}") for i, n in enumerate(self.named, start=1) if n in present]
+        return [*entries, Entry(OTHERS, "chart-other")] if OTHERS in present else entries
+
+
+def focus_opacity(shown: float = 1.0, dimmed: float = 0.12) -> alt.Opacity | Any:
+    """Return an opacity that falls for all but the configuration that parameter ``focus`` names."""
+    return alt.condition(
+        "focus === '' || datum.name === focus", alt.value(shown), alt.value(dimmed)
+    )

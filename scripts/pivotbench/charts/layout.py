@@ -1,0 +1,50 @@
+"""Size, title and caption: what every chart is given in the same way."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import altair as alt
+
+WIDTH = 680
+PANEL_HEIGHT = 280
+PANEL_GAP = 36
+
+
+def row_height(rows: int) -> int:
+    """Return the height in pixels of one row of a chart that has ``rows`` of them."""
+    return 34 if rows <= 12 else 24 if rows <= 30 else 15
+
+
+def panel_width(panels: int) -> int:
+    """Return the width in pixels of one of ``panels`` side by side, two a row at most."""
+    return WIDTH if panels <= 1 else (WIDTH - PANEL_GAP) // 2 - 24
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a legend: its words, and the CSS variable of its colour or the shape of its point."""
+
+    label: str
+    variable: str = "chart-muted"
+    shape: str = "dot"
+    hollow: bool = False
+
+
+def described(
+    chart: alt.LayerChart | alt.FacetChart, finding: str, caption: str, legend: Sequence[Entry] = ()
+) -> alt.TopLevelMixin:
+    """Return the chart with its finding as title and its caption, and two parameters for pages.
+
+    ``focus`` names the configuration to bring out, in all charts of a page at once; ``narrow`` says that
+    there is no room for words beside points. Finding, caption and legend are also in ``usermeta``, for
+    pages that set them in their own type.
+    """
+    titled = chart.properties(
+        title=alt.TitleParams(text=textwrap.wrap(finding, 76), subtitle=textwrap.wrap(caption, 108)),
+        description=f"{finding}. {caption}",
+        usermeta={"finding": finding, "caption": caption, "legend": [asdict(entry) for entry in legend]},
+    )
+    return titled.add_params(alt.param(name="focus", value=""), alt.param(name="narrow", value=False))

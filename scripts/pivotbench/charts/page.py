@@ -1,0 +1,102 @@
+"""What charts need inside a page: Vega once, the specifications as inert data, colours by CSS variables."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import vl_convert
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from pivotbench.charts.figures import NO_BREAK
+from pivotbench.charts.theme import DARK, LIGHT, SCREEN_FONT, Ink, by_variables, config, variables
+
+TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+VEGA_LITE_VERSION = "6.4"
+
+
+@cache
+def vega() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script that defines ``window.vegaEmbed``."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE_VERSION)
+    return bundle
+
+
+def inert_json(value: Any) -> Markup:
+    """Return JSON that no HTML parser can leave a script element by, nor read as a comment."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def figure_spec(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a specification for a page that sets title and legend itself, in HTML."""
+    plain: dict[str, Any] = without_legends({k: v for k, v in spec.items() if k not in ("title", "config")})
+    return plain
+
+
+def without_legends(node: Any) -> Any:
+    """Return a copy of a part of a specification in which no scale has a legend."""
+    if isinstance(node, dict):
+        return {k: None if k == "legend" else without_legends(v) for k, v in node.items() if k != "usermeta"}
+    return [without_legends(part) for part in node] if isinstance(node, list) else node
+
+
+def css_variables(ink: Ink) -> Markup:
+    """Return the declarations of a scheme's colours."""
+    return Markup(" ".join(f"{name}: {colour};" for name, colour in variables(ink)))
+
+
+def script_hash(text: str) -> str:
+    """Return a script's source expression for a Content-Security-Policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def security_policy(*scripts: str) -> str:
+    """Return a policy that allows exactly these inline scripts, inline styles, and no connection at all."""
+    allowed = " ".join(script_hash(script) for script in scripts)
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates; everything put into them is escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        light=css_variables(LIGHT),
+        dark=css_variables(DARK),
+        chart_config=config(by_variables(), SCREEN_FONT),
+        nbsp=NO_BREAK,
+    )
+    environment.filters["inert_json"] = inert_json
+    return environment
+
+
+def text_of(template: str) -> str:
+    """Return a template's own text, for files that are inserted as they are."""
+    return (TEMPLATES / template).read_text(encoding="utf-8")
+
+
+def chart_page(name: str, spec: dict[str, Any]) -> str:
+    """Return one chart as a page of its own."""
+    scripts = {"vega": vega(), "behaviour": text_of("charts.js")}
+    return templates().get_template("chart.html.j2").render(
+        name=name,
+        meta=spec["usermeta"],
+        spec=figure_spec(spec),
+        policy=security_policy(*scripts.values()),
+        **{key: Markup(text) for key, text in scripts.items()},
+        base_css=Markup(text_of("base.css")),
+    )

@@ -1,0 +1,178 @@
+"""Does speculation pay: measured speed-up against acceptance length, with the line where it breaks even."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from pivotbench.charts.figures import names, times
+from pivotbench.charts.hues import Hues, focus_opacity, plain_name
+from pivotbench.charts.layout import PANEL_HEIGHT, Entry, described, panel_width
+
+SHAPES = ("circle", "diamond", "square", "triangle-up")
+STEP_COSTS = (1.0, 1.25, 1.5, 2.0, 3.0)
+
+
+def finding(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return on which workloads speculation pays, costs, makes no difference or stays open."""
+    outcomes: dict[str, list[str]] = {}
+    for workload in dict.fromkeys(row["workload"] for row in rows):
+        here = [row for row in rows if row["workload"] == workload]
+        verdicts = {row["verdict"] for row in here}
+        outcome = next((v for v in ("pays", "undecided", "equal", "costs") if v in verdicts), "undecided")
+        outcomes.setdefault(outcome, []).append(workload)
+    parts = []
+    for outcome, workloads in outcomes.items():
+        here = [r for r in rows if r["workload"] in workloads and r["verdict"] == outcome and r.get("speedup")]
+        if outcome == "pays":
+            parts.append(f"pays on {names(workloads)} (up to {times(max(r['speedup'] for r in here))})")
+        elif outcome == "costs":
+            parts.append(f"costs speed on {names(workloads)} (at best {times(max(r['speedup'] for r in here))})")
+        elif outcome == "equal":
+            parts.append(f"makes no difference on {names(workloads)}")
+        else:
+            parts.append(f"is undecided on {names(workloads)}")
+    order = ("pays", "makes", "is", "costs")
+    return "Speculation " + " and ".join(sorted(parts, key=lambda part: order.index(part.split()[0])))
+
+
+def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMixin | None:
+    """Return speed-up against acceptance length, a panel a workload, or None where none was measured."""
+    measured = [row for row in decision["speculation"] if row.get("speedup")]
+    concurrency = decision["metric"]["concurrency"]
+    placed = [row for row in measured if row.get("acceptance_length")]
+    if not placed:
+        return None
+    rows = [
+        {
+            "kind": "point",
+            "name": plain_name(row["configuration"]),
+            "series": hues.series(row["configuration"]),
+            "workload": panel_name(row),
+            "deciding": row["concurrency"] == concurrency,
+            "streams": f"{row['concurrency']} stream{'s' if row['concurrency'] != 1 else ''}",
+            "L": row["acceptance_length"],
+            "speedup": row["speedup"],
+            "low": (row.get("ci") or [None, None])[0],
+            "high": (row.get("ci") or [None, None])[1],
+            "r": row.get("step_cost_ratio"),
+            "even": row.get("break_even") if (row.get("break_even") or 0) >= 1 else None,
+            "verdict": row["verdict"],
+            "why": row.get("why") or "",
+        }
+        for row in placed
+    ]
+    rows.sort(key=lambda row: not row["deciding"])
+    workloads = list(dict.fromkeys(row["workload"] for row in rows))
+    longest = max(2.0, 1.1 * max(max(row["L"], row["even"] or 0) for row in rows))
+    tallest = max(1.3, 1.08 * max(row["high"] or row["speedup"] for row in rows))
+    lowest = min(0.8, 0.92 * min(row["low"] or row["speedup"] for row in rows))
+    x = alt.X(
+        "L:Q",
+        title="Acceptance length (tokens per target pass)",
+        scale=alt.Scale(domain=[1 - 0.04 * (longest - 1), longest], nice=False, zero=False),
+        axis=alt.Axis(grid=False, tickCount=5, format=".1f"),
+    )
+    y = alt.Y(
+        "speedup:Q",
+        title="Speed-up over no speculation",
+        scale=alt.Scale(domain=[lowest, tallest], nice=False, zero=False),
+        axis=alt.Axis(grid=False, tickCount=5, labelExpr="format(datum.value, '.1f') + '×'"),
+    )
+    chart = alt.layer(
+        *guides(x, y), *marks(x, y, hues.color(legend=True))
+    ).properties(width=panel_width(len(workloads)), height=PANEL_HEIGHT + 20)
+    panels = chart.facet(
+        facet=alt.Facet("workload:N", title=None, sort=workloads),
+        data=alt.Data(values=[*rows, *rays(workloads, longest, lowest, tallest)]),
+        columns=2,
+    )
+    caption = (
+        "Above the line speculation is faster than the same configuration without it; ticks on the line are the "
+        "acceptance lengths needed for that. Grey rays: speed-up if a speculative step costs that many plain ones."
+    )
+    levels = list(dict.fromkeys((row["streams"], row["deciding"]) for row in rows))
+    legend = [
+        *hues.legend(row["name"] for row in rows),
+        *(Entry(n, shape=shape, hollow=not main) for (n, main), shape in zip(levels, SHAPES, strict=False)),
+    ]
+    return described(panels, finding(measured), caption, legend)
+
+
+def panel_name(row: Mapping[str, Any]) -> str:
+    """Return the panel of a verdict; evidence that is not real text says so."""
+    evidence = row.get("evidence", "text")
+    return str(row["workload"]) if evidence == "text" else f"{row['workload']} ({evidence}: cannot judge speculation)"
+
+
+def rays(workloads: Sequence[str], longest: float, lowest: float, tallest: float) -> list[dict[str, Any]]:
+    """Return the ends of lines of equal step cost r, speed-up = L / r, cut to the plot."""
+    ends: list[dict[str, Any]] = []
+    for workload in workloads:
+        ends.append({"kind": "even", "workload": workload, "L": longest, "speedup": 1.0, "note": "break-even"})
+        for cost in STEP_COSTS:
+            stop = min(longest, tallest * cost)
+            if stop <= 1.0 + 0.1 * (longest - 1.0):
+                continue
+            ray = {"kind": "ray", "workload": workload, "cost": cost}
+            start = max(1.0, lowest * cost)
+            ends.append({**ray, "L": start, "speedup": start / cost, "note": ""})
+            ends.append({**ray, "L": stop, "speedup": stop / cost, "note": f"{cost:g}×"})
+    return ends
+
+
+def guides(x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Return the break-even line and the rays of equal step cost."""
+    ray = alt.Chart().transform_filter("datum.kind === 'ray'")
+    even = alt.Chart().transform_filter("datum.kind === 'even'")
+    return [
+        ray.mark_line(style="ray").encode(x=x, y=y, detail="cost:N"),
+        ray.mark_text(style="note", align="right", dx=-5, dy=4).encode(x=x, y=y, text="note:N"),
+        even.mark_rule(style="guide").encode(y=y),
+        even.mark_text(style="note", align="right", dy=11).encode(x=x, y=y, text="note:N"),
+    ]
+
+
+def marks(x: alt.X, y: alt.Y, color: alt.Color) -> list[alt.Chart]:
+    """Return the measured points with their intervals; the shape tells the concurrency."""
+    points = alt.Chart().transform_filter("datum.kind === 'point'")
+    shape = alt.Shape(
+        "streams:N", sort=None, legend=alt.Legend(title=None), scale=alt.Scale(range=list(SHAPES))
+    )
+    needed = points.transform_filter("datum.even !== null")
+    return [
+        needed.mark_tick(thickness=2, size=12, orient="vertical").encode(
+            x=alt.X("even:Q"), y=alt.datum(1), color=color, opacity=focus_opacity(0.8)
+        ),
+        points.mark_rule(style="interval").encode(
+            x=x,
+            y=alt.Y("low:Q"),
+            y2="high:Q",
+            color=color,
+            strokeWidth=alt.condition("datum.deciding", alt.value(2.5), alt.value(1)),
+            opacity=focus_opacity(0.8),
+        ),
+        points.mark_point(size=110, strokeWidth=2).encode(
+            x=x,
+            y=y,
+            color=color,
+            shape=shape,
+            fill=color.copy(),
+            fillOpacity=alt.condition("datum.deciding", alt.value(1), alt.value(0)),
+            opacity=focus_opacity(),
+            tooltip=[
+                alt.Tooltip("name:N", title="Configuration"),
+                alt.Tooltip("streams:N", title="Concurrency"),
+                alt.Tooltip("speedup:Q", title="Speed-up", format=".3f"),
+                alt.Tooltip("low:Q", title="Interval from", format=".3f"),
+                alt.Tooltip("high:Q", title="Interval to", format=".3f"),
+                alt.Tooltip("L:Q", title="Acceptance length", format=".2f"),
+                alt.Tooltip("r:Q", title="Step cost ratio", format=".2f"),
+                alt.Tooltip("even:Q", title="Breaks even at length", format=".2f"),
+                alt.Tooltip("verdict:N", title="Verdict"),
+                alt.Tooltip("why:N", title="Why"),
+            ],
+        ),
+    ]

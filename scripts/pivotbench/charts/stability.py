@@ -1,0 +1,186 @@
+"""How steady the numbers are: every window and every round over the campaign, against its own mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from pivotbench.charts.figures import count, percent
+from pivotbench.charts.hues import Hues, focus_opacity, plain_name
+from pivotbench.charts.layout import WIDTH, described
+from pivotbench.charts.question import Question
+from pivotbench.evidence import CellFiles
+
+CELL = ["phase", "configuration", "round"]
+MOST_WINDOWS = 3000
+
+
+def deviations(samples: pd.DataFrame) -> pd.DataFrame:
+    """Return the samples with ``deviation``: the relative distance from the mean over all rounds.
+
+    The mean is that of log tok/s of the same phase, configuration and workload, so that a deviation
+    of 0.05 is 5 % above it whatever the speed.
+    """
+    logs = np.log(samples["output_tok_s"])
+    same = samples.assign(log=logs).groupby(["phase", "configuration", "workload"])["log"]
+    return samples.assign(deviation=np.exp(logs - same.transform("mean")) - 1)
+
+
+def between_rounds_sd(rounds: pd.DataFrame) -> float | None:
+    """Return the pooled relative standard deviation of round means, None where all have one round."""
+    logs = rounds.assign(log=np.log(rounds["tok_s"])).groupby(["phase", "configuration"])["log"]
+    freedom = int((logs.size() - 1).sum())
+    if freedom == 0:
+        return None
+    squares = float(((logs.size() - 1) * logs.var().fillna(0)).sum())
+    return float(np.sqrt(squares / freedom))
+
+
+def within_round_sd(samples: pd.DataFrame) -> float | None:
+    """Return the pooled relative standard deviation of windows around their own round, or None."""
+    logs = samples.assign(log=np.log(samples["output_tok_s"])).groupby([*CELL, "workload"])["log"]
+    freedom = int((logs.size() - 1).sum())
+    if freedom == 0:
+        return None
+    return float(np.sqrt(float(((logs.size() - 1) * logs.var().fillna(0)).sum()) / freedom))
+
+
+def finding(samples: pd.DataFrame, rounds: pd.DataFrame, margin: float) -> str:
+    """Return how far a relaunch and a window move the speed, and how many rounds left the margin."""
+    between, within = between_rounds_sd(rounds), within_round_sd(samples)
+    windows = f", a window by {percent(within)}" if within is not None else ""
+    if between is None:
+        return f"One round each{windows and windows.replace(', a', ': a')}; what a relaunch changes is not known yet"
+    means = rounds.groupby(["phase", "configuration"])["tok_s"].transform("mean")
+    astray = int((np.abs(rounds["tok_s"] / means - 1) > margin).sum())
+    limit = f"{percent(margin)} margin"
+    outcome = f"{count(astray, 'round')} left the {limit}" if astray else f"no round left the {limit}"
+    return f"A relaunch moves speed by {percent(between)} (sd){windows}; {outcome}"
+
+
+def minutes_into_campaign(cells: Iterable[CellFiles]) -> dict[tuple[str, str, int], float]:
+    """Return when each measured cell's throughput stage began, in minutes from the first."""
+    begun = {
+        (cell.phase, cell.configuration, cell.round): datetime.fromisoformat(cell.throughput["started"])
+        for cell in cells
+        if cell.throughput is not None and cell.measured
+    }
+    first = min(begun.values(), default=None)
+    return {key: (when - first).total_seconds() / 60 for key, when in begun.items() if first}
+
+
+def window_offsets(cells: Iterable[CellFiles]) -> dict[tuple[str, str, int, str, int, int], float]:
+    """Return each window's middle in seconds from the start of its run."""
+    return {
+        (cell.phase, cell.configuration, cell.round, run["workload"], run["concurrency"], window["window"]): (
+            window["begin_seconds"] + window["end_seconds"]
+        )
+        / 2
+        for cell in cells
+        for run in ((cell.throughput or {}).get("runs") or [])
+        for window in run["windows"]
+    }
+
+
+def stability_chart(
+    question: Question, measurements: pd.DataFrame, cells: Iterable[CellFiles], hues: Hues
+) -> alt.TopLevelMixin | None:
+    """Return deviations over time, or None where the metric has no samples."""
+    samples = question.samples(measurements)
+    if samples.empty:
+        return None
+    kept = list(cells)
+    begun, offsets = minutes_into_campaign(kept), window_offsets(kept)
+    timed = len(begun) > 0
+
+    def minute(row: Any) -> float:
+        if not timed:
+            return float(row.round)
+        cell = (row.phase, row.configuration, row.round)
+        offset = offsets.get((*cell, row.workload, row.concurrency, row.window), 0.0)
+        return begun.get(cell, 0.0) + offset / 60
+
+    table = deviations(samples)
+    windows = [
+        {
+            "kind": "window",
+            "name": plain_name(row.configuration),
+            "series": hues.series(row.configuration),
+            "round": int(row.round),
+            "workload": row.workload,
+            "at": round(minute(row), 3),
+            "deviation": round(float(row.deviation), 5),
+        }
+        for row in table.itertuples()
+    ]
+    means = table.groupby(CELL, as_index=False).agg(deviation=("deviation", "mean"))
+    centres = pd.DataFrame(
+        {"cell": [(r.phase, r.configuration, r.round) for r in table.itertuples()], "at": [w["at"] for w in windows]}
+    )
+    when = centres.groupby("cell")["at"].mean()
+    rounds = [
+        {
+            "kind": "round",
+            "name": plain_name(row.configuration),
+            "line": f"{row.phase} {row.configuration}",
+            "series": hues.series(row.configuration),
+            "round": int(row.round),
+            "at": round(float(when[(row.phase, row.configuration, row.round)]), 3),
+            "deviation": round(float(row.deviation), 5),
+        }
+        for row in means.itertuples()
+    ]
+    shown = windows if len(windows) <= MOST_WINDOWS else []
+    reach = 1.12 * max([question.margin, *(abs(row["deviation"]) for row in [*shown, *rounds])])
+    y = alt.Y(
+        "deviation:Q",
+        title="Distance from own mean",
+        scale=alt.Scale(domain=[-reach, reach], nice=False),
+        axis=alt.Axis(format="+.0%", tickCount=5, labelExpr="datum.value === 0 ? 'mean' : datum.label"),
+    )
+    x = alt.X(
+        "at:Q",
+        title="Minutes into the campaign" if timed else "Round",
+        scale=alt.Scale(zero=False, nice=False, padding=14),
+        axis=alt.Axis(grid=False, tickCount=8, tickMinStep=0 if timed else 1),
+    )
+    series = hues.color(legend=True)
+    points = alt.Chart(alt.Data(values=shown))
+    averages = alt.Chart(alt.Data(values=rounds))
+    margin = [{"low": -question.margin, "high": question.margin}]
+    chart = alt.layer(
+        alt.Chart(alt.Data(values=margin)).mark_rect(style="band").encode(y=alt.Y("low:Q"), y2="high:Q"),
+        alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(style="guide").encode(y=alt.Y("zero:Q")),
+        averages.mark_line(strokeWidth=1.25).encode(
+            x=x, y=y, color=series, detail="line:N", opacity=focus_opacity(0.45, 0.06)
+        ),
+        points.mark_point(filled=True, size=16).encode(
+            x=x, y=y, color=series, opacity=focus_opacity(0.45, 0.08), tooltip=sample_tooltip(window=True)
+        ),
+        averages.mark_point(filled=True, size=80).encode(
+            x=x, y=y, color=series, opacity=focus_opacity(), tooltip=sample_tooltip(window=False)
+        ),
+    ).properties(width=WIDTH, height=260)
+    small = "small points its time windows" if shown else "its time windows are too many to draw"
+    caption = (
+        f"Large points are rounds (one relaunch each), {small}; each against the mean of its configuration. "
+        f"Shaded: the equivalence margin, ±{percent(question.margin)}."
+    )
+    found = finding(samples, question.rounds(measurements), question.margin)
+    return described(chart, found, caption, hues.legend(row["name"] for row in rounds))
+
+
+def sample_tooltip(*, window: bool) -> list[alt.Tooltip]:
+    """Return what a point says of itself."""
+    workload = [alt.Tooltip("workload:N", title="Workload")] if window else []
+    return [
+        alt.Tooltip("name:N", title="Configuration"),
+        alt.Tooltip("round:Q", title="Round"),
+        *workload,
+        alt.Tooltip("deviation:Q", title="From own mean", format="+.1%"),
+    ]

@@ -1,0 +1,19 @@
+"""The streaming client: sends a study's load to a server and times what a user would see."""
+
+from pivotbench.client.answers import Answer, generate
+from pivotbench.client.load import measure
+from pivotbench.client.parquet import read_requests, write_requests
+from pivotbench.client.plan import LoadOutcome, LoadPlan, WorkloadPlan
+from pivotbench.client.request import RequestRecord
+
+__all__ = [
+    "Answer",
+    "LoadOutcome",
+    "LoadPlan",
+    "RequestRecord",
+    "WorkloadPlan",
+    "generate",
+    "measure",
+    "read_requests",
+    "write_requests",
+]

@@ -1,0 +1,46 @@
+"""Whether the client itself was the limit: how late its event loop woke up, against the token gap."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pivotbench.client.percentiles import percentile
+
+SAMPLE_SECONDS = 0.01
+
+# In a closed loop a late client delays reading a token and sending the next request; the server goes on
+# generating meanwhile. A lag of one token gap therefore costs an n-token request at most 1/n of its rate,
+# also if it were the rule instead of one sample in a hundred. Past it the client reads whole tokens late,
+# and what is timed is the client. The bound is relative to the gap, because a machine with few cores wakes
+# every process a few milliseconds late, which hurts a 3 ms gap and not a 20 ms one.
+BOUND_FRACTION = 1.0
+
+
+class LagSampler:
+    """Sleeps for SAMPLE_SECONDS again and again and keeps how much longer it took.
+
+    ``samples`` holds (seconds on the loop's clock, lag in seconds).
+    """
+
+    def __init__(self) -> None:
+        self.samples: list[tuple[float, float]] = []
+
+    async def run(self) -> None:
+        """Sample until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + SAMPLE_SECONDS
+            await asyncio.sleep(SAMPLE_SECONDS)
+            now = loop.time()
+            self.samples.append((now, max(0.0, now - due)))
+
+    def p99_seconds(self, begin: float, end: float) -> float | None:
+        """Return the 99th percentile of the lag from ``begin`` to ``end`` on the loop's clock."""
+        return percentile([lag for at, lag in self.samples if begin < at <= end], 99)
+
+
+def is_client_bound(lag_p99_seconds: float | None, token_gap_seconds: float | None) -> bool:
+    """Return whether the lag exceeds BOUND_FRACTION of the token gap; False where one is unknown."""
+    if lag_p99_seconds is None or token_gap_seconds is None:
+        return False
+    return lag_p99_seconds > BOUND_FRACTION * token_gap_seconds

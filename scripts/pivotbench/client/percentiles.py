@@ -1,0 +1,29 @@
+"""Percentiles of plain lists, without numpy's import time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def percentile(values: Sequence[float], percent: float) -> float | None:
+    """Return a percentile by linear interpolation between order statistics; None for no values.
+
+    Hyndman and Fan (1996), definition 7, which is numpy's default.
+    """
+    if not values:
+        return None
+    ordered = sorted(values)
+    position = (len(ordered) - 1) * percent / 100
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
+
+
+def spread(values: Sequence[float]) -> dict[str, float | None]:
+    """Return mean, p50, p90 and p99, each None for no values."""
+    return {
+        "mean": sum(values) / len(values) if values else None,
+        "p50": percentile(values, 50),
+        "p90": percentile(values, 90),
+        "p99": percentile(values, 99),
+    }

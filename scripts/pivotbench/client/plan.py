@@ -1,0 +1,70 @@
+"""What is to be measured, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pivotbench.client.request import RequestRecord
+from pivotbench.results import Reason
+
+
+@dataclass(frozen=True)
+class WorkloadPlan:
+    """One workload: a prompt file (kind text) or a prompt length in tokens (kind synthetic)."""
+
+    name: str
+    kind: str
+    output_tokens: int
+    concurrency: tuple[int, ...]
+    prompts: Path | None = None
+    prompt_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class LoadPlan:
+    """The throughput section of a study.
+
+    ``seconds`` and ``min_requests`` bound the measured time of each workload and concurrency from below,
+    ``windows`` is the number of samples it is cut into. ``seed`` fixes salts and prompt order; it must not
+    depend on the configuration, so that all of them answer the same prompts in the same order.
+    """
+
+    seconds: float
+    windows: int
+    min_requests: int
+    workloads: tuple[WorkloadPlan, ...]
+    seed: str
+    stall_seconds: float = 60.0
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, seed: str) -> LoadPlan:
+        """Return the plan in a study's throughput section; workloads run in the order of their names."""
+        return cls(
+            seconds=float(data["seconds"]),
+            windows=int(data["windows"]),
+            min_requests=int(data["min_requests"]),
+            workloads=tuple(
+                WorkloadPlan(
+                    name=name,
+                    kind=workload["kind"],
+                    output_tokens=int(workload["output_tokens"]),
+                    concurrency=tuple(int(c) for c in workload["concurrency"]),
+                    prompts=Path(workload["prompts"]) if workload.get("prompts") else None,
+                    prompt_tokens=workload.get("prompt_tokens"),
+                )
+                for name, workload in sorted(data["workloads"].items())
+            ),
+            seed=seed,
+        )
+
+
+@dataclass(frozen=True)
+class LoadOutcome:
+    """The runs as in throughput.json, the raw requests, and why measuring ended early, if it did."""
+
+    runs: list[dict[str, Any]]
+    records: list[RequestRecord]
+    reason: Reason | None

@@ -1,0 +1,257 @@
+"""One streamed request, timed chunk by chunk, and the record it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Literal
+
+import aiohttp
+
+from pivotbench.client.dialects import (
+    AnswerError,
+    Ask,
+    Chunk,
+    body_of,
+    path_of,
+    reader_of,
+    spread_tokens,
+)
+from pivotbench.client.sse import EventParser
+from pivotbench.engines.base import Dialect
+
+RequestStatus = Literal["ok", "failed", "short", "timeout", "cut"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """The server that is asked: address, dialect, the name it serves, and how long silence may last."""
+
+    url: str
+    dialect: Dialect
+    model_name: str
+    stall_seconds: float
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which request of which run this is; the first columns of its record."""
+
+    workload: str
+    kind: str
+    concurrency: int
+    index: int
+    prompt_id: str
+
+
+@dataclass(frozen=True)
+class RequestRecord:
+    """One row of requests.parquet. Times are seconds from the run's start on a monotonic clock.
+
+    ``status``: ok; failed (refused, broken, an HTTP or a reported error); short (ended without a finish
+    reason, without the stream's end mark, or with fewer tokens than were asked for); timeout; cut (our own
+    end of the measured time). ttft, tpot and e2e are null unless ok, so that a broken answer is never a
+    fast one. ``measured`` is true for a request of the measured series that ended within the measured time.
+    ``chunk_tokens`` sum to ``output_tokens``, the server's count, where it is known.
+    """
+
+    workload: str
+    kind: str
+    concurrency: int
+    index: int
+    measured: bool
+    prompt_id: str
+    status: RequestStatus
+    finish_reason: str | None
+    error: str | None
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
+    stream_tokens: int
+    sent_seconds: float
+    first_token_seconds: float | None
+    end_seconds: float
+    ttft_seconds: float | None
+    tpot_seconds: float | None
+    e2e_seconds: float | None
+    chunk_seconds: list[float]
+    chunk_tokens: list[int]
+    draft_proposed: int | None
+    draft_accepted: int | None
+    verify_steps: int | None
+    accept_histogram: list[int] | None
+    text: str
+
+
+@dataclass(eq=False)
+class Exchange:
+    """A request in flight. ``origin`` is the run's start on the event loop's clock."""
+
+    identity: Identity
+    ask: Ask
+    dialect: Dialect
+    origin: float
+    status: RequestStatus = "cut"
+    error: str | None = "ended with the measured time"
+    connection_lost: bool = False
+    chunks: list[Chunk] = field(default_factory=list)
+    sent_seconds: float = 0.0
+    end_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        self.reader = reader_of(self.dialect)
+
+    async def run(self, session: aiohttp.ClientSession, target: Target) -> None:
+        """Send the request and read it to its end; what went wrong is kept as status and error.
+
+        A timeout is ``stall_seconds`` without a token, or a stream slower than a token a second
+        beyond that. Being cancelled leaves the status "cut".
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + target.stall_seconds + self.ask.max_tokens
+        try:
+            async with asyncio.timeout(target.stall_seconds) as silence:
+                while (ended := await self._stream(session, target, silence, deadline)) is None:
+                    pass
+        except TimeoutError:
+            self._fail("timeout", f"no token for {target.stall_seconds:g} s, or slower than a token a second")
+        except AnswerError as error:
+            self._fail("failed", f"reported in the stream: {error}")
+        except (aiohttp.ClientError, OSError) as error:
+            self.connection_lost = True
+            self._fail("failed", f"connection lost: {type(error).__name__}: {error}")
+        except ValueError as error:
+            self._fail("failed", f"not a JSON event: {error}")
+        else:
+            if self.status == "cut":
+                self._judge_end(bool(ended))
+        if self.end_seconds is None:
+            self.end_seconds = loop.time() - self.origin
+
+    async def _stream(
+        self, session: aiohttp.ClientSession, target: Target, silence: asyncio.Timeout, deadline: float
+    ) -> bool | None:
+        """Read the whole stream and return whether it ended with its end mark.
+
+        None where a connection kept from an earlier request turned out to be closed before the server
+        saw this one: that is to be sent again, on the next. (llama.cpp promises to keep a connection and
+        closes it after each stream.)
+        """
+        loop = asyncio.get_running_loop()
+        parser, ended = EventParser(), False
+        body = body_of(target.dialect, self.ask, target.model_name)
+        url = target.url.rstrip("/") + path_of(target.dialect)
+        connection = Connection()
+        self.sent_seconds = loop.time() - self.origin
+        try:
+            response = await session.post(url, json=body, trace_request_ctx=connection)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            if connection.reused:
+                return None
+            raise
+        async with response:
+            if response.status != 200:
+                said = (await response.text(errors="replace"))[:300]
+                self._fail("failed", f"HTTP {response.status}: {said}")
+                return False
+            async for received in response.content.iter_any():
+                now = loop.time()
+                for data in parser.feed(received):
+                    if data == "[DONE]":
+                        ended = True
+                        continue
+                    chunk = self.reader.read(json.loads(data), now - self.origin)
+                    if chunk:
+                        self.chunks.append(chunk)
+                        silence.reschedule(min(now + target.stall_seconds, deadline))
+                    if self.end_seconds is None and self.reader.tally.finish_reason:
+                        self.end_seconds = now - self.origin
+        return ended
+
+    def _fail(self, status: RequestStatus, error: str) -> None:
+        self.status, self.error = status, error
+
+    def _judge_end(self, ended: bool) -> None:
+        tally, asked = self.reader.tally, self.ask.max_tokens
+        if tally.finish_reason is None or not ended:
+            missing = "a finish reason" if tally.finish_reason is None else "its end mark"
+            self._fail("short", f"the stream ended without {missing}")
+        elif self.ask.ignore_eos and tally.output_tokens is not None and tally.output_tokens < asked:
+            self._fail("short", f"{tally.output_tokens} of {asked} tokens ({tally.finish_reason})")
+        else:
+            self.status, self.error = "ok", None
+
+    def record(self, *, measured: bool) -> RequestRecord:
+        """Return the request's record as things stand.
+
+        TTFT runs to the first chunk with text (or, if no token has text, to the first token); the end is
+        the event with the finish reason; TPOT = (e2e - ttft) / (output tokens - 1).
+        """
+        tally, chunks, sent = self.reader.tally, self.chunks, self.sent_seconds
+        ok = self.status == "ok"
+        stream_tokens = sum(chunk.tokens for chunk in chunks)
+        output_tokens = tally.output_tokens if ok or self.status == "short" else None
+        total = stream_tokens if output_tokens is None else output_tokens
+        first = next((c.seconds for c in chunks if c.text), chunks[0].seconds if chunks else None)
+        end = self.end_seconds if self.end_seconds is not None else (chunks[-1].seconds if chunks else sent)
+        timed = ok and first is not None
+        return RequestRecord(
+            **vars(self.identity),
+            measured=measured,
+            status=self.status,
+            finish_reason=tally.finish_reason,
+            error=self.error,
+            prompt_tokens=tally.prompt_tokens,
+            cached_tokens=tally.cached_tokens,
+            output_tokens=output_tokens,
+            stream_tokens=stream_tokens,
+            sent_seconds=sent,
+            first_token_seconds=first,
+            end_seconds=end,
+            ttft_seconds=first - sent if timed and first is not None else None,
+            tpot_seconds=(end - first) / (total - 1) if timed and first is not None and total > 1 else None,
+            e2e_seconds=end - sent if ok else None,
+            chunk_seconds=[chunk.seconds for chunk in chunks],
+            chunk_tokens=spread_tokens(chunks, total, counts=self.reader.counts),
+            draft_proposed=tally.draft_proposed,
+            draft_accepted=tally.draft_accepted,
+            verify_steps=tally.verify_steps,
+            accept_histogram=tally.accept_histogram,
+            text=whole_text(chunks),
+        )
+
+
+def whole_text(chunks: list[Chunk]) -> str:
+    """Return the chunks' text; surrogate pairs that were cut apart are joined, lone halves are U+FFFD."""
+    text = "".join(chunk.text for chunk in chunks)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+@dataclass
+class Connection:
+    """Whether a request went out on a connection kept from an earlier one."""
+
+    reused: bool = False
+
+
+async def _note_reuse(
+    _: aiohttp.ClientSession, context: SimpleNamespace, __: aiohttp.TraceConnectionReuseconnParams
+) -> None:
+    context.trace_request_ctx.reused = True
+
+
+def new_session(streams: int) -> aiohttp.ClientSession:
+    """Return a pool of kept-alive connections, one a stream, which no proxy variable can redirect.
+
+    Requests must carry a Connection as ``trace_request_ctx``.
+    """
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(_note_reuse)
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=streams),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=10.0),
+        trust_env=False,
+        trace_configs=[trace],
+    )

@@ -1,0 +1,204 @@
+"""From raw records to a run of throughput.json: pure functions, so that anyone can find the numbers again.
+
+Which requests count for what:
+  windows: the tokens of ok and cut requests (warm-up ones still in flight too) that arrived at
+  begin < t <= end. A failed or short answer's tokens are nobody's throughput.
+  latencies, acceptance, token totals: measured requests with status ok.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from pivotbench.client.closed_loop import Measured
+from pivotbench.client.lag import is_client_bound
+from pivotbench.client.percentiles import percentile, spread
+from pivotbench.client.request import RequestRecord
+from pivotbench.client.warnings import RunWarning, warn
+from pivotbench.detectors import inspect_load_text
+
+# Pieces of one burst (the tokens of one verify step) that reach the client this close together are one
+# arrival, whatever the server's habit of packing them; never more than a fifth of a token's mean time.
+BURST_SECONDS = 0.001
+
+# A chat template's own beginning is always cached and may be half of a short prompt; nine tenths are not.
+CACHED_SHARE_NOTED = 0.9
+
+
+def run_entry(
+    records: Sequence[RequestRecord], measured: Measured, windows: int, telemetry: dict[str, Any]
+) -> dict[str, Any]:
+    """Return one entry of throughput.json's ``runs`` from the records of one run (at least one)."""
+    counted = [r for r in records if r.measured]
+    ok = [r for r in counted if r.status == "ok"]
+    status = Counter(r.status for r in counted)
+    tpot = [r.tpot_seconds for r in ok if r.tpot_seconds is not None]
+    gap = percentile(tpot, 50)
+    bound = is_client_bound(measured.lag_p99_seconds, gap)
+    server = [r.output_tokens for r in ok if r.output_tokens is not None]
+    tokens = {
+        "server": sum(server) if len(server) == len(ok) and ok else None,
+        "stream": sum(r.stream_tokens for r in ok),
+    }
+    first = records[0]
+    return {
+        "workload": first.workload,
+        "kind": first.kind,
+        "concurrency": first.concurrency,
+        "warmup": {
+            "requests": measured.warmup_requests,
+            "seconds": measured.warmup_seconds,
+            "stable": measured.warmup_stable,
+        },
+        "windows": cut_windows(records, measured, windows),
+        "requests": {
+            "completed": status["ok"],
+            "failed": status["failed"],
+            "short": status["short"],
+            "timeout": status["timeout"],
+        },
+        "output_tokens": tokens,
+        "prompt_tokens": {
+            "server": sum(r.prompt_tokens or 0 for r in ok),
+            "cached": sum(r.cached_tokens or 0 for r in ok),
+        },
+        "ttft_seconds": spread([r.ttft_seconds for r in ok if r.ttft_seconds is not None]),
+        "itl_seconds": spread([gap for r in ok for gap in token_gaps(r)]),
+        "tpot_seconds": spread(tpot),
+        "e2e_seconds": spread([r.e2e_seconds for r in ok if r.e2e_seconds is not None]),
+        "acceptance": acceptance(ok),
+        "garbage": sorted({f.name for r in ok for f in inspect_load_text(r.text) if f.verdict == "bad"}),
+        "errors": [
+            f"{times} x {error}"
+            for error, times in Counter(r.error for r in counted if r.error).most_common(5)
+        ],
+        "client": {
+            "bound": bound,
+            "loop_lag_p99_seconds": measured.lag_p99_seconds,
+            "token_gap_seconds": gap,
+            "cpu_percent": measured.client_cpu_percent,
+        },
+        "warnings": _warnings(counted, ok, measured, tokens, bound),
+        "telemetry": telemetry,
+    }
+
+
+def cut_windows(records: Sequence[RequestRecord], measured: Measured, windows: int) -> list[dict[str, Any]]:
+    """Return the measured time cut into equal windows: tokens received in each / its seconds."""
+    begin, end = measured.begin_seconds, measured.end_seconds
+    if begin is None or end is None or end <= begin:
+        return []
+    edges = [begin + (end - begin) * i / windows for i in range(windows)] + [end]
+    arrivals = [
+        arrival
+        for r in records
+        if r.status in ("ok", "cut")
+        for arrival in zip(r.chunk_seconds, r.chunk_tokens, strict=True)
+    ]
+    entries = []
+    for number, (left, right) in enumerate(pairwise(edges), 1):
+        tokens = sum(n for at, n in arrivals if left < at <= right)
+        entries.append(
+            {
+                "window": number,
+                "begin_seconds": left,
+                "end_seconds": right,
+                "output_tokens": tokens,
+                "output_tok_s": tokens / (right - left),
+                "requests_completed": sum(
+                    r.measured and r.status == "ok" and left < r.end_seconds <= right for r in records
+                ),
+            }
+        )
+    return entries
+
+
+def token_gaps(record: RequestRecord) -> list[float]:
+    """Return the inter-token latencies of one answer, one for each token after the first arrival.
+
+    An arrival of k tokens after a gap of g seconds gives k latencies of g / k: a user's tokens, not the
+    server's packets. Arrivals closer than a burst (BURST_SECONDS) are one.
+    """
+    burst = min(BURST_SECONDS, (record.tpot_seconds or 0.0) / 5)
+    arrivals: list[list[float]] = []
+    latest = 0.0
+    for at, tokens in zip(record.chunk_seconds, record.chunk_tokens, strict=True):
+        if arrivals and at - latest < burst:
+            arrivals[-1][1] += tokens
+        elif tokens:
+            arrivals.append([at, tokens])
+        latest = at
+    return [
+        (at - before) / tokens for (before, _), (at, tokens) in pairwise(arrivals) for _ in range(int(tokens))
+    ]
+
+
+def acceptance(records: Sequence[RequestRecord]) -> dict[str, Any]:
+    """Return the token-weighted acceptance over ok requests; all null where nothing was reported.
+
+    Length = output tokens / target forward passes. Passes are the server's verify steps where it counts
+    them (SGLang), over the requests that report them; else they are derived as output tokens minus
+    accepted drafts, for every accepted draft saved one (llama.cpp, which reports nothing for an answer in
+    which nothing was drafted: 0 there as soon as another answer of the run reports). per_position[k] is
+    the share of steps that accepted at least k+1 drafts.
+    """
+    stepped = [r for r in records if r.verify_steps]
+    drafted = stepped or (list(records) if any(r.draft_proposed is not None for r in records) else [])
+    if not drafted:
+        return dict.fromkeys(("length", "proposed", "accepted", "verify_steps", "per_position")) | {
+            "counted": False
+        }
+    tokens = sum(r.output_tokens or 0 for r in drafted)
+    accepted = sum(r.draft_accepted or 0 for r in drafted)
+    steps = sum(r.verify_steps or 0 for r in stepped) if stepped else tokens - accepted
+    reported = any(r.draft_proposed is not None for r in drafted)
+    return {
+        "length": tokens / steps if steps > 0 else None,
+        "proposed": sum(r.draft_proposed or 0 for r in drafted) if reported else None,
+        "accepted": accepted if any(r.draft_accepted is not None for r in drafted) else None,
+        "verify_steps": steps,
+        "per_position": _per_position([r.accept_histogram for r in drafted if r.accept_histogram]),
+        "counted": bool(stepped),
+    }
+
+
+def _per_position(histograms: Sequence[Sequence[int]]) -> list[float] | None:
+    depth = max((len(h) for h in histograms), default=0)
+    totals = [sum(h[i] for h in histograms if i < len(h)) for i in range(depth)]
+    steps = sum(totals)
+    return [sum(totals[k:]) / steps for k in range(1, depth)] if steps else None
+
+
+def _warnings(
+    counted: Sequence[RequestRecord],
+    ok: Sequence[RequestRecord],
+    measured: Measured,
+    tokens: dict[str, int | None],
+    bound: bool,
+) -> list[str]:
+    cached = sum((r.cached_tokens or 0) > CACHED_SHARE_NOTED * (r.prompt_tokens or 0) for r in ok)
+    server, stream = tokens["server"], tokens["stream"]
+    raised = {
+        RunWarning.UNSTABLE_WARMUP: measured.begin_seconds is not None and not measured.warmup_stable,
+        RunWarning.CLIENT_BOUND: bound,
+        RunWarning.REQUESTS_LOST: len(ok) < len(counted),
+        RunWarning.COUNTS_DIFFER: server is not None and server != stream,
+        RunWarning.NO_SERVER_COUNT: bool(ok) and server is None,
+        RunWarning.CACHED_PROMPTS: cached > 0,
+    }
+    return [
+        warn(
+            which,
+            lost=len(counted) - len(ok),
+            sent=len(counted),
+            server=server,
+            stream=stream,
+            cached=cached,
+            ok=len(ok),
+        )
+        for which, holds in raised.items()
+        if holds
+    ]

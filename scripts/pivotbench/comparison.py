@@ -1,0 +1,127 @@
+"""The verdict on a pair of configurations, and what else differed between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pivotbench.files import canonical_json
+from pivotbench.statistics import Interval, Noise, Rounds, ratio, ratio_interval, rounds_needed
+
+Verdict = Literal["faster", "slower", "equivalent", "undecided", "not_comparable"]
+
+# Without these equal, a difference in speed is not the configuration's.
+ENVIRONMENT_KEYS = (
+    "engine",
+    "engine_version",
+    "packages",
+    "driver",
+    "cpu_model",
+    "cores",
+    "model",
+    "model_revision",
+)
+# Settings that differ between any two launches and mean nothing for speed.
+_INCIDENTAL = ("port", "host", "served", "seed", "nccl", "dist_init", "log", "metrics", "api_key", "version")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One configuration that may be compared: its metric by round and the servers it ran on."""
+
+    configuration: str
+    rounds: Rounds
+    unranked: Mapping[int, str] = field(default_factory=dict)
+    environments: frozenset[str] = frozenset()
+    requested: Mapping[str, Any] = field(default_factory=dict)
+    effective: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How ``a`` stands to ``b``: ``ratio`` > 1 means that a has more tokens per second.
+
+    ``ci`` is already corrected for the number of comparisons and looks. ``rounds_needed`` is an estimate,
+    given only where the verdict is undecided. ``reason`` says why there is no decision.
+    """
+
+    a: str
+    b: str
+    verdict: Verdict
+    ratio: float | None = None
+    ci: Interval | None = None
+    rounds_needed: int | None = None
+    confounders: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+def compare(
+    a: Subject, b: Subject, noise: Noise | None, *, error: float, margin: float, prior_sd: float | None = None
+) -> Comparison:
+    """Return the verdict on a pair.
+
+    Precedence: different environments are ``not_comparable``; fewer than two rounds of either decide
+    nothing; an interval wholly inside the margin is ``equivalent``, even where it excludes 1 (a real
+    difference too small to matter); one that excludes 1 is ``faster`` or ``slower``; the rest is
+    ``undecided``. ``prior_sd`` (log scale) serves only to estimate the rounds needed while there is no
+    noise measured yet.
+    """
+    names = (a.configuration, b.configuration)
+    if len(a.environments | b.environments) > 1:
+        return Comparison(*names, "not_comparable", reason="measured in different environments")
+    if not a.rounds or not b.rounds:
+        reasons = sorted({r for s in (a, b) if not s.rounds for r in s.unranked.values()}) or ["not measured"]
+        return Comparison(*names, "undecided", reason=", ".join(reasons))
+    centre, n_a, n_b = ratio(a.rounds, b.rounds)
+    interval = ratio_interval(a.rounds, b.rounds, noise, error)[1] if noise else None
+    verdict: Verdict = "undecided"
+    if interval and min(n_a, n_b) >= 2:
+        if interval.inside_margin(margin):
+            verdict = "equivalent"
+        elif interval.low > 1:
+            verdict = "faster"
+        elif interval.high < 1:
+            verdict = "slower"
+    if verdict != "undecided":
+        return Comparison(*names, verdict, centre, interval)
+    have = min(n_a, n_b)
+    sd = noise.sd if noise else prior_sd
+    others_df = max(0, noise.df - (n_a - 1) - (n_b - 1)) if noise else 0
+    needed = None if sd is None else rounds_needed(centre, sd, have, others_df, error, margin)
+    reason = "a single round decides nothing" if have < 2 else "the interval does not settle it"
+    return Comparison(*names, "undecided", centre, interval, needed, reason=reason)
+
+
+def environment_key(environment: Mapping[str, Any]) -> str:
+    """Return one spelling of what must be equal between two launches for a fair comparison."""
+    kept = {key: environment.get(key) for key in ENVIRONMENT_KEYS}
+    kept["gpus"] = [gpu.get("name") for gpu in environment.get("gpus") or []]
+    return canonical_json(kept)
+
+
+def settings_that_differ(a: Subject, b: Subject) -> tuple[str, ...]:
+    """Return the effective settings that differ although neither configuration asked for them.
+
+    E.g. speculation lowers max_running_requests. Numbers within 1 % of each other are the same.
+    """
+    asked = {_spelling(name) for s in (a, b) for name in s.requested}
+    found = []
+    for name in sorted(a.effective.keys() & b.effective.keys()):
+        plain = _spelling(name)
+        if plain in asked or any(word in plain for word in _INCIDENTAL):
+            continue
+        if not _same(a.effective[name], b.effective[name]):
+            found.append(f"{name}: {a.effective[name]} | {b.effective[name]}")
+    return tuple(found)
+
+
+def _spelling(name: str) -> str:
+    return name.lstrip("-").replace("-", "_")
+
+
+def _same(x: Any, y: Any) -> bool:
+    if isinstance(x, int | float) and isinstance(y, int | float) and not isinstance(x, bool):
+        return math.isclose(x, y, rel_tol=0.01)
+    return bool(x == y)

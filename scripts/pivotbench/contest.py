@@ -1,0 +1,125 @@
+"""A phase at a moment: who is alive, how noisy launches are, who leads, how any two compare."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pivotbench.comparison import Comparison, Subject, compare, environment_key, settings_that_differ
+from pivotbench.decision_rules import DecisionRules
+from pivotbench.elimination import eliminated
+from pivotbench.evidence import CellFiles
+from pivotbench.measurements import rows
+from pivotbench.metric import metric_values
+from pivotbench.statistics import Noise, bonferroni, geometric_mean, pooled_noise
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The state of one phase.
+
+    ``alive``: configurations not eliminated, sorted by name. ``ranked``: those of them that have a metric
+    value and ran in the phase's main environment, fastest mean first (ties by name). ``error``: the error
+    rate of one comparison at one look, after correction for all of them.
+    """
+
+    phase: str
+    subjects: Mapping[str, Subject]
+    alive: tuple[str, ...]
+    ranked: tuple[str, ...]
+    eliminated: Sequence[dict[str, Any]]
+    noise: Noise | None
+    error: float
+    comparisons: int
+    margin: float
+    prior_sd: float | None
+    synthetic: bool
+    simulated: frozenset[str]
+
+    @property
+    def leader(self) -> str | None:
+        """The configuration with the highest mean; None where nothing is ranked."""
+        return self.ranked[0] if self.ranked else None
+
+    def mean(self, name: str) -> float:
+        """Return a ranked configuration's mean over rounds, tok/s."""
+        return geometric_mean(self.subjects[name].rounds.values())
+
+    def compare(self, a: str, b: str) -> Comparison:
+        """Return how ``a`` stands to ``b``, with the settings that differ though nobody asked for them.
+
+        Where ``unjudgeable`` gives a reason the verdict is undecided, whatever the figures.
+        """
+        one, other = self.subjects[a], self.subjects[b]
+        result = compare(one, other, self.noise, error=self.error, margin=self.margin, prior_sd=self.prior_sd)
+        if result.verdict != "not_comparable" and (reason := self.unjudgeable(a, b)):
+            result = replace(result, verdict="undecided", rounds_needed=None, reason=reason)
+        return replace(result, confounders=settings_that_differ(one, other))
+
+    def unjudgeable(self, a: str, b: str) -> str | None:
+        """Return why no number of rounds would make the pair's figures count, or None."""
+        if self.phase == "speculative" and self.synthetic:
+            return "random tokens cannot judge speculation"
+        if self.simulated & {a, b}:
+            return "the server simulated acceptance"
+        return None
+
+
+def contest(
+    rules: DecisionRules, phase: str, cells: Iterable[CellFiles], prior_sd: float | None = None
+) -> Contest:
+    """Return the state of ``phase`` from its cells; those of other phases are ignored.
+
+    The error rate is divided by the number of all pairs of ranked configurations, not by that of the pairs
+    with the best: the best is chosen by the same data, so any pair might have been the one looked at.
+    """
+    cells = [c for c in cells if c.phase == phase]
+    out = eliminated(cells)
+    gone = {e["configuration"] for e in out}
+    alive = tuple(sorted({c.configuration for c in cells} - gone))
+    values = metric_values(rules, rows(c for c in cells if c.configuration in alive))
+    subjects = {
+        name: _subject(name, [c for c in cells if c.configuration == name], values.get(name))
+        for name in alive
+    }
+    measured = [s for s in subjects.values() if s.rounds]
+    main = _main_environment(measured)
+    ranked = sorted(
+        (s for s in measured if s.environments == {main}),
+        key=lambda s: (-geometric_mean(s.rounds.values()), s.configuration),
+    )
+    pairs = len(measured) * (len(measured) - 1) // 2
+    return Contest(
+        phase=phase,
+        subjects=subjects,
+        alive=alive,
+        ranked=tuple(s.configuration for s in ranked),
+        eliminated=out,
+        noise=pooled_noise(s.rounds for s in measured),
+        error=bonferroni(rules.confidence, pairs, rules.looks),
+        comparisons=pairs,
+        margin=rules.margin,
+        prior_sd=prior_sd,
+        synthetic=any(v.synthetic for v in values.values()),
+        simulated=frozenset(name for name, v in values.items() if v.simulated),
+    )
+
+
+def _subject(name: str, cells: Sequence[CellFiles], values: Any) -> Subject:
+    measured = [c for c in cells if c.measured]
+    last = max(measured, key=lambda c: c.round, default=None)
+    return Subject(
+        configuration=name,
+        rounds=values.rounds if values else {},
+        unranked=values.unranked if values else {},
+        environments=frozenset(environment_key(c.environment) for c in measured),
+        requested=last.requested if last else {},
+        effective=last.effective if last else {},
+    )
+
+
+def _main_environment(subjects: Sequence[Subject]) -> str | None:
+    counts = Counter(e for s in subjects for e in s.environments)
+    return min(counts, key=lambda e: (-counts[e], e), default=None)

@@ -1,0 +1,208 @@
+"""decision.json: the winner, the evidence for it, and what remains open."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pivotbench.classes import classes
+from pivotbench.comparison import Comparison
+from pivotbench.contest import Contest, contest
+from pivotbench.cost import cost
+from pivotbench.decision_model import validated
+from pivotbench.decision_rules import DecisionRules
+from pivotbench.evidence import CellFiles
+from pivotbench.hypotheses import hypotheses
+from pivotbench.measurements import rows
+from pivotbench.next_levers import next_levers
+from pivotbench.racing import Race, baseline, prior_sd
+from pivotbench.speculation import speculation
+from pivotbench.statistics import mean_interval
+from pivotbench.threats import threats
+
+SCHEMA = "pivotbench/decision/1"
+
+
+def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFiles]) -> dict[str, Any]:
+    """Return the decision as JSON values of the shape in decision_model.
+
+    ``races``: all race files of the study, both phases. Only cells that a race asked for are evidence;
+    a phase without races contributes nothing. Raises pydantic.ValidationError for a bug of ours.
+    """
+    cells = list(cells)
+    backends, speculative = (_state(rules, phase, races, cells) for phase in ("backends", "speculative"))
+    used = _evidence(races, cells)
+    table = rows(used)
+    base = _base(rules, races, speculative)
+    reference = baseline(speculative.alive)
+    judged = _judged(speculative, reference)
+    winner, choice = _choose(base, reference, judged, speculative)
+    entries = speculation(rules, speculative, reference, [r for r in table if r["phase"] == "speculative"])
+    states = (backends, speculative)
+    compared = [*_listed(backends, base), *_listed(speculative, winner, reference)]
+    last = _last_cell(used, winner, reference)
+    hosts = frozenset(str(c.environment["host"]) for c in used if c.environment.get("host"))
+    return validated(
+        {
+            "schema": SCHEMA,
+            "study": rules.study,
+            "engine": rules.engine,
+            "model": rules.model,
+            "metric": {
+                "workloads": dict(rules.metric_weights),
+                "concurrency": rules.metric_concurrency,
+                "margin": rules.margin,
+                "confidence": rules.confidence,
+            },
+            "environment": last.environment if last else {},
+            "confidence": _confidence(rules, states),
+            "winner": winner,
+            "launch_command": _command(last),
+            "ranking": [row for state in states for row in _ranking(rules, state)],
+            "classes": [c for state in states for c in classes(state)],
+            "comparisons": compared,
+            "eliminated": [e for state in states for e in state.eliminated],
+            "speculation": entries,
+            "hypotheses": hypotheses(rules, backends, judged, entries, used, winner),
+            "next_levers": next_levers(rules, states, compared, entries, bool(speculative.subjects)),
+            "threats": threats(rules, states, table, compared, hosts),
+            "cost": cost(used),
+            "log": [*(line for race in races for line in race["log"]), choice],
+        }
+    )
+
+
+def _evidence(races: Sequence[Race], cells: Sequence[CellFiles]) -> list[CellFiles]:
+    """The cells that the last race of each phase names."""
+    last = {race["phase"]: race for race in sorted(races, key=lambda r: int(r["round"]))}
+    named = {
+        (phase, entry["configuration"], n)
+        for phase, race in last.items()
+        for entry in race["evidence"]
+        for n in entry["rounds"]
+    }
+    return [c for c in cells if (c.phase, c.configuration, c.round) in named]
+
+
+def _state(rules: DecisionRules, phase: str, races: Sequence[Race], cells: Sequence[CellFiles]) -> Contest:
+    return contest(rules, phase, _evidence(races, cells), prior_sd(phase, races))
+
+
+def _base(rules: DecisionRules, races: Sequence[Race], speculative: Contest) -> str | None:
+    """The base of phase two; one that the study pins has to prove itself as the phase's baseline."""
+    if rules.speculative_base is not None:
+        return rules.speculative_base if baseline(speculative.ranked) else None
+    chosen = [race["base"] for race in races if race["phase"] == "backends" and race["ended"]]
+    return chosen[-1] if chosen else None
+
+
+def _judged(state: Contest, reference: str | None) -> list[dict[str, Any]]:
+    """Each speculative configuration against the baseline on the study's metric."""
+    if reference is None:
+        return []
+    return [
+        _comparison_row(state.phase, state.compare(name, reference))
+        for name in state.alive
+        if name != reference
+    ]
+
+
+def _choose(
+    base: str | None, reference: str | None, judged: Sequence[dict[str, Any]], state: Contest
+) -> tuple[str | None, str]:
+    """Return the winner and the log line that says why."""
+    if base is None:
+        return None, "decision: no winner, no backend is healthy and ranked"
+    if not state.subjects:
+        return base, f"decision: {base} wins; no speculative configuration was measured"
+    if reference is None:
+        return base, f"decision: {base} wins; its relaunch as baseline of speculation failed"
+    faster = [c for c in judged if c["verdict"] == "faster" and c["a"] in state.ranked]
+    if faster:
+        best = min(faster, key=lambda c: state.ranked.index(c["a"]))
+        return best["a"], (
+            f"decision: {best['a']} wins, {best['ratio']:.2f} times its baseline on the metric "
+            f"({best['ci'][0]:.2f} to {best['ci'][1]:.2f})"
+        )
+    if not judged:
+        return base, f"decision: {base} wins; no speculative configuration works on it"
+    open_ = [c["a"] for c in judged if c["verdict"] in ("undecided", "not_comparable")]
+    still = f"; undecided: {', '.join(open_)}" if open_ else ""
+    return base, f"decision: {base} wins; no speculative configuration is shown to be faster{still}"
+
+
+def _listed(state: Contest, *against: str | None) -> list[dict[str, Any]]:
+    """Everyone alive against the leader, the winner and the baseline; and the pairs that make classes."""
+    pairs: dict[tuple[str, str], None] = {}
+    for rival in dict.fromkeys((state.leader, *against)):
+        if rival in state.subjects and rival is not None:
+            for name in (*state.ranked, *(n for n in state.alive if n not in state.ranked)):
+                if name != rival and (rival, name) not in pairs:
+                    pairs[name, rival] = None
+    for group in classes(state):
+        for member in group["members"][1:]:
+            if (group["leader"], member) not in pairs:
+                pairs[member, group["leader"]] = None
+    return [_comparison_row(state.phase, state.compare(a, b)) for a, b in pairs]
+
+
+def _comparison_row(phase: str, result: Comparison) -> dict[str, Any]:
+    return {
+        "phase": phase,
+        "a": result.a,
+        "b": result.b,
+        "ratio": result.ratio,
+        "ci": [result.ci.low, result.ci.high] if result.ci else None,
+        "verdict": result.verdict,
+        "rounds_needed": result.rounds_needed,
+        "confounders": list(result.confounders),
+        "reason": result.reason,
+    }
+
+
+def _ranking(rules: DecisionRules, state: Contest) -> list[dict[str, Any]]:
+    ranking = []
+    for name in state.ranked:
+        values = state.subjects[name].rounds
+        interval = mean_interval(values, state.noise, 1 - rules.confidence) if state.noise else None
+        ranking.append(
+            {
+                "phase": state.phase,
+                "configuration": name,
+                "mean_tok_s": state.mean(name),
+                "ci": [interval.low, interval.high] if interval else None,
+                "rounds": len(values),
+            }
+        )
+    return ranking
+
+
+def _confidence(rules: DecisionRules, states: Sequence[Contest]) -> dict[str, Any]:
+    shown = [s for s in states if s.subjects]
+    return {
+        "looks": rules.looks,
+        "comparisons": {s.phase: s.comparisons for s in shown},
+        "noise": {s.phase: {"sd": s.noise.sd, "df": s.noise.df} if s.noise else None for s in shown},
+        "statement": (
+            "In each phase all verdicts on the metric hold together, at every look, with "
+            f"{rules.confidence:.0%} confidence, if launches of all healthy configurations are independent "
+            "and spread alike (Bonferroni over pairs and looks, pooled variance, Student's t). The verdicts "
+            "by workload and concurrency are a family of their own."
+        ),
+    }
+
+
+def _last_cell(cells: Sequence[CellFiles], winner: str | None, reference: str | None) -> CellFiles | None:
+    """The winner's last measured cell; for a pinned base that is the baseline's."""
+    for name in (winner, reference if winner else None):
+        own = [c for c in cells if c.measured and c.configuration == name]
+        if own:
+            return max(own, key=lambda c: c.round)
+    return None
+
+
+def _command(cell: CellFiles | None) -> str | None:
+    """The command to paste: the study's part, without what is added to every launch."""
+    argv = (((cell.launch if cell else None) or {}).get("command") or {}).get("study")
+    return shlex.join(argv) if argv else None

@@ -1,0 +1,172 @@
+"""The shape of decision.json; its JSON schema is generated from here."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Ci = tuple[float, float]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class MetricPart(_Part):
+    """The one scalar that decides."""
+
+    workloads: dict[str, float] = Field(description="weights in the geometric mean")
+    concurrency: int
+    margin: float = Field(description="relative difference that does not matter")
+    confidence: float = Field(description="probability that all intervals of a phase hold at all looks")
+    unit: Literal["output tok/s"] = "output tok/s"
+
+
+class NoisePart(_Part):
+    """Pooled standard deviation between launches of one configuration, on the log scale."""
+
+    sd: float
+    df: int
+
+
+class ConfidencePart(_Part):
+    """What the intervals promise, and over what their error is divided."""
+
+    looks: int = Field(description="rounds after which the evidence may be judged")
+    comparisons: dict[str, int] = Field(description="pairs the error is divided over, by phase")
+    noise: dict[str, NoisePart | None] = Field(description="launch-to-launch noise by phase")
+    statement: str
+
+
+class RankingPart(_Part):
+    """A configuration's mean of the metric; ``ci`` is for this mean alone, uncorrected."""
+
+    phase: str
+    configuration: str
+    mean_tok_s: float
+    ci: Ci | None
+    rounds: int
+
+
+class ClassPart(_Part):
+    """Configurations shown to be equivalent to their leader."""
+
+    phase: str
+    leader: str
+    members: list[str]
+    undecided: list[str] = Field(description="further down, but not shown to differ from the leader")
+
+
+class ComparisonPart(_Part):
+    """How a stands to b; ratio > 1 means that a is faster."""
+
+    phase: str
+    a: str
+    b: str
+    ratio: float | None
+    ci: Ci | None = Field(description="corrected for comparisons and looks")
+    verdict: Literal["faster", "slower", "equivalent", "undecided", "not_comparable"]
+    rounds_needed: int | None = Field(description="further rounds of both that would likely decide")
+    confounders: list[str]
+    reason: str | None = Field(description="why there is no decision")
+
+
+class EliminatedPart(_Part):
+    """A configuration that does not work."""
+
+    phase: str
+    configuration: str
+    stage: str
+    code: str
+    reason: str
+    evidence: list[str]
+    links: list[str]
+
+
+class SpeculationPart(_Part):
+    """Whether a speculative configuration pays on one workload at one concurrency."""
+
+    configuration: str
+    baseline: str
+    workload: str
+    concurrency: int
+    speedup: float | None
+    ci: Ci | None
+    acceptance_length: float | None = Field(description="output tokens per target forward pass")
+    draft_proposed: int | None
+    draft_accepted: int | None
+    step_cost_ratio: float | None = Field(description="time per pass over the baseline's time per token")
+    break_even: float | None = Field(description="acceptance length at which the speed-up is 1")
+    derived: bool = Field(description="passes were not counted by the server but derived")
+    evidence: Literal["text", "synthetic", "simulated"]
+    verdict: Literal["pays", "costs", "equal", "undecided"]
+    rounds_needed: int | None
+    why: str
+
+
+class HypothesisPart(_Part):
+    """A statement and what the data say of it."""
+
+    statement: str
+    verdict: Literal["supported", "refuted", "undecided", "untested"]
+    evidence: str
+
+
+class LeverPart(_Part):
+    """What to try next: why, how (a piece of the study file), and which result would refute it."""
+
+    lever: str
+    because: str
+    snippet: str
+    refuted_by: str
+
+
+class ThreatPart(_Part):
+    """Why the decision may not hold."""
+
+    code: str
+    message: str
+
+
+class CostPart(_Part):
+    """What the evidence cost; stages' durations, a GPU counted for each second its server was held."""
+
+    gpu_seconds: float
+    server_seconds: float
+    launches: int
+
+
+class Decision(_Part):
+    """decision.json: what was chosen, why, and what remains open."""
+
+    schema_: Literal["pivotbench/decision/1"] = Field(alias="schema")
+    study: str
+    engine: str
+    model: str
+    metric: MetricPart
+    environment: dict[str, Any] = Field(description="that of the winner's last launch")
+    confidence: ConfidencePart
+    winner: str | None = Field(description="null: nothing is healthy, or nothing could be ranked")
+    launch_command: str | None
+    ranking: list[RankingPart]
+    classes: list[ClassPart]
+    comparisons: list[ComparisonPart]
+    eliminated: list[EliminatedPart]
+    speculation: list[SpeculationPart]
+    hypotheses: list[HypothesisPart]
+    next_levers: list[LeverPart]
+    threats: list[ThreatPart]
+    cost: CostPart
+    log: list[str]
+
+
+def validated(decision: dict[str, Any]) -> dict[str, Any]:
+    """Return the decision as JSON values in the model's key order; raises pydantic.ValidationError."""
+    return Decision.model_validate(decision).model_dump(mode="json", by_alias=True)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of decision.json."""
+    schema = Decision.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

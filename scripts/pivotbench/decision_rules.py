@@ -1,0 +1,63 @@
+"""What a study says about deciding, as plain data: the metric, the margin, the risk, the rounds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class DecisionRules:
+    """The part of a study that decisions depend on.
+
+    ``metric_weights`` maps workloads to positive weights; the one scalar that decides is the weighted
+    geometric mean of output tok/s at ``metric_concurrency``. ``margin`` is relative: 0.02 is 2 %.
+    """
+
+    study: str
+    engine: str
+    model: str
+    metric_weights: Mapping[str, float]
+    metric_concurrency: int
+    margin: float
+    confidence: float
+    rounds_min: int
+    rounds_max: int
+    speculative_base: str | None = None
+
+    @classmethod
+    def from_study(cls, study: Any) -> DecisionRules:
+        """Return the rules of a loaded study (pivotbench.study.Study)."""
+        decision = study.decision
+        return cls(
+            study=study.name,
+            engine=study.engine,
+            model=getattr(study.model, "name", None) or str(study.model),
+            metric_weights=dict(decision.metric.workloads),
+            metric_concurrency=decision.metric.concurrency,
+            margin=decision.margin,
+            confidence=decision.confidence,
+            rounds_min=decision.rounds.min,
+            rounds_max=decision.rounds.max,
+            speculative_base=study.speculative_base,
+        )
+
+    @property
+    def looks(self) -> int:
+        """How often the evidence may be judged: after each round that has a variance, up to the last."""
+        return max(1, self.rounds_max - max(self.rounds_min, 2) + 1)
+
+
+def round_order(study: str, phase: str, round_: int, names: Iterable[str]) -> list[str]:
+    """Return ``names`` in the order in which this round runs them.
+
+    The order is random between rounds, so that no configuration always runs first on a cool machine, and
+    the same at every invocation; a name that joins or leaves does not reorder the others.
+    """
+
+    def key(name: str) -> str:
+        return hashlib.sha256(f"{study}|{phase}|{round_}|{name}".encode()).hexdigest()
+
+    return sorted(names, key=key)

@@ -1,0 +1,73 @@
+"""Which version of a package an interpreter would import, also where its packages lie elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from pivotbench.files import fingerprint, read_json, write_json
+
+# Below an environment's prefix: virtual and conda environments, then Debian's system interpreter.
+_SITE_FOLDERS = (
+    "lib*/python3*/site-packages",
+    "lib/python3*/dist-packages",
+    "local/lib/python3*/dist-packages",
+)
+_ASK_PATH = "import json, sys; print(json.dumps([p for p in sys.path if p]))"
+_ASK_TIMEOUT_SECONDS = 60
+
+
+def package_version(python: Path, package: str) -> str | None:
+    """Return the version of ``package`` that ``python`` would import, or None where it has none.
+
+    The folders of its environment are read without starting it. Where those hold no such package,
+    as with a wrapper script or a PYTHONPATH, the interpreter is asked once for its search path. That
+    answer is kept until the interpreter's file changes; the version itself is read anew each time,
+    so that an upgrade is seen.
+    """
+    # Links are not followed: a virtual environment's interpreter is one, and leads elsewhere.
+    prefix = python.absolute().parent.parent
+    beside = (folder for pattern in _SITE_FOLDERS for folder in sorted(prefix.glob(pattern)))
+    return _version_in(beside, package) or _version_in(_search_path(python), package)
+
+
+def _search_path(python: Path) -> list[Path]:
+    program = Path(shutil.which(str(python)) or python).absolute()
+    try:
+        changed = program.stat().st_mtime_ns
+    except OSError:
+        return []
+    home = Path(os.environ.get("PIVOTBENCH_CACHE") or Path.home() / ".cache" / "pivotbench")
+    asked = [str(program), changed, os.environ.get("PYTHONPATH")]
+    answer = home / "interpreters" / f"{fingerprint(asked)}.json"
+    try:
+        return [Path(folder) for folder in read_json(answer)]
+    except (OSError, ValueError):
+        pass
+    try:
+        told = subprocess.run(
+            [str(program), "-c", _ASK_PATH],
+            capture_output=True,
+            text=True,
+            timeout=_ASK_TIMEOUT_SECONDS,
+            check=True,
+        )
+        folders = json.loads(told.stdout.strip().splitlines()[-1])
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
+        return []
+    write_json(answer, folders)
+    return [Path(folder) for folder in folders]
+
+
+def _version_in(folders: Iterable[Path], package: str) -> str | None:
+    stem = package.lower().replace("-", "_")
+    for folder in folders:
+        for found in sorted(folder.glob("*.dist-info")):
+            name, _, version = found.name.removesuffix(".dist-info").partition("-")
+            if name.lower() == stem:
+                return version
+    return None

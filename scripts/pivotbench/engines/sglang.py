@@ -1,0 +1,177 @@
+"""SGLang: started by ``python -m sglang.launch_server``, asked in its native dialect."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pivotbench.engines.base import (
+    Command,
+    Dialect,
+    FlagCatalogue,
+    FlagValue,
+    LaunchPhase,
+    Probe,
+    flags_to_argv,
+)
+from pivotbench.engines.control import ask
+from pivotbench.engines.packages import package_version
+from pivotbench.engines.sglang_flags import ask_flags
+from pivotbench.engines.sglang_log import launch_phases
+
+_INFO_TIMEOUT_SECONDS = 10.0
+
+# Arguments whose name is not that of their flag; both spellings are reported.
+_FLAG_OF = {
+    "tp_size": ("tp", "tensor-parallel-size"),
+    "pp_size": ("pp", "pipeline-parallel-size"),
+    "dp_size": ("dp", "data-parallel-size"),
+    "ep_size": ("ep", "expert-parallel-size"),
+    "fp4_gemm_runner_backend": ("fp4-gemm-backend",),
+    "fp8_gemm_runner_backend": ("fp8-gemm-backend",),
+    "cuda_graph_max_bs_decode": ("cuda-graph-max-bs",),
+    "cuda_graph_bs_decode": ("cuda-graph-bs",),
+    "speculative_algorithm": ("speculative-algo",),
+    "speculative_draft_model_path": ("speculative-draft-model",),
+}
+
+# What a scheduler's state adds to the arguments; the rest of it repeats them.
+_STATE_KEYS = (
+    "_resolved_overrides",
+    "_runtime_mutations",
+    "effective_max_running_requests_per_dp",
+    "memory_usage",
+    "cuda_graph_config",
+)
+# These change while the server works, so they are no settings.
+_PASSING_KEYS = ("last_gen_throughput", "avg_spec_accept_length")
+
+
+class SGLang:
+    """The engine adapter for SGLang."""
+
+    name = "sglang"
+    dialect: Dialect = "sglang-generate"
+    # After SIGTERM it waits 5 s for "GPU activity to settle" before it ends its schedulers.
+    stop_grace_seconds = 10.0
+    reserved_flags = frozenset({"model-path", "model", "host", "port", "served-model-name", "enable-metrics"})
+
+    def command(
+        self,
+        python: str,
+        model: str,
+        flags: Mapping[str, FlagValue],
+        *,
+        port: int,
+        served_name: str,
+    ) -> Command:
+        """Return the launch command; address, name and metrics are added to every launch alike."""
+        return Command(
+            study=(python, "-m", "sglang.launch_server", "--model-path", model, *flags_to_argv(flags)),
+            added=(
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(port),
+                "--served-model-name",
+                served_name,
+                "--enable-metrics",
+            ),
+        )
+
+    def installed_version(self, python: Path) -> str | None:
+        """Return SGLang's version from package metadata, or None where it is not installed."""
+        return package_version(python, self.name)
+
+    def read_flags(self, python: Path) -> FlagCatalogue:
+        """Ask the interpreter for SGLang's own argument parser; no GPU is touched. Raises UserError."""
+        return FlagCatalogue(
+            engine=self.name,
+            version=self.installed_version(python) or "unknown",
+            flags=ask_flags(python),
+        )
+
+    def probe(self, url: str, served_name: str, *, timeout_seconds: float) -> Probe:
+        """Ask for the served name, then for one generated token; both within ``timeout_seconds``.
+
+        The name comes first: a stale server on the same port must be told apart even while it is
+        busy. One token is asked for natively, because a chat answer of a reasoning model may hold
+        no text yet; what counts is that a token was generated, not how it reads.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        try:
+            status, models = ask(f"{url}/v1/models", timeout_seconds=timeout_seconds)
+            if status != 200:
+                return Probe("loading", f"/v1/models answers {status}")
+            names = _served_names(models)
+            if served_name not in names:
+                return Probe("stranger", f"serves {', '.join(names) or 'nothing'} instead of {served_name}")
+            body = {"text": "Hello", "sampling_params": {"max_new_tokens": 1, "temperature": 0}}
+            left = max(0.1, deadline - time.monotonic())
+            status, answer = ask(f"{url}/generate", body, timeout_seconds=left)
+        except (OSError, http.client.HTTPException) as error:
+            return Probe("loading", f"{type(error).__name__}: {error}")
+        if status == 200 and isinstance(answer, dict):
+            tokens = answer.get("meta_info", {}).get("completion_tokens", 0)
+            if tokens:
+                return Probe("ready")
+        return Probe("loading", f"/generate answers {status} without a token")
+
+    def server_info(self, url: str, log: Sequence[str] = ()) -> dict[str, Any]:  # noqa: ARG002
+        """Return the arguments in effect, named as flags, and ``internal_states``; {} where none is reported.
+
+        See effective.
+        """
+        for path in ("/server_info", "/get_server_info"):
+            try:
+                status, info = ask(f"{url}{path}", timeout_seconds=_INFO_TIMEOUT_SECONDS)
+            except (OSError, http.client.HTTPException):
+                return {}
+            if status == 200 and isinstance(info, dict):
+                return effective(info)
+        return {}
+
+    def launch_phases(self, log: Sequence[str]) -> list[LaunchPhase]:
+        """Return the launch's phases in order, in whole seconds as the log's time stamps have them."""
+        return launch_phases(log)
+
+
+def effective(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a /server_info answer as flags in effect and ``internal_states``.
+
+    There is one internal state for each data-parallel rank. It is cut down to its overrides, limits
+    and memory and to the arguments in which it differs from the launched ones. Where all ranks differ
+    alike, theirs is the value in effect: they are what runs.
+    """
+    states = [state for state in info.get("internal_states") or [] if isinstance(state, dict)]
+    arguments = {name: value for name, value in info.items() if name != "internal_states"}
+    for name in arguments:
+        if states and all(name in state and state[name] == states[0][name] for state in states):
+            arguments[name] = states[0][name]
+    flags: dict[str, Any] = {}
+    for name, value in arguments.items():
+        for flag in (name.replace("_", "-"), *_FLAG_OF.get(name, ())):
+            flags[flag] = value
+    flags["internal_states"] = [_trim(state, info) for state in states]
+    return flags
+
+
+def _trim(state: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in state.items()
+        if name in _STATE_KEYS
+        or (not name.startswith("_") and name not in _PASSING_KEYS and value != info.get(name))
+    }
+
+
+def _served_names(models: Any) -> list[str]:
+    if not isinstance(models, dict):
+        return []
+    return [str(card["id"]) for card in models.get("data") or () if isinstance(card, dict) and "id" in card]
+
+
+SGLANG = SGLang()

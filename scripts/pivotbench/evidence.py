@@ -1,0 +1,96 @@
+"""The stage files of one cell, and what they prove: how it failed, or which server was measured."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pivotbench.errors import UserError
+from pivotbench.results import STAGES, Reason, Stage, read_stage
+
+StageFile = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CellFiles:
+    """One cell (configuration x round) as its four stage files tell it; None where a file is missing."""
+
+    phase: str
+    configuration: str
+    round: int
+    launch: StageFile | None
+    smoke: StageFile | None
+    throughput: StageFile | None
+    teardown: StageFile | None
+
+    def stage(self, stage: Stage) -> StageFile | None:
+        """Return one stage's file."""
+        content: StageFile | None = getattr(self, stage)
+        return content
+
+    @property
+    def measured(self) -> bool:
+        """Whether the cell gives numbers: its throughput stage ended well."""
+        return self.throughput is not None and self.throughput["status"] == "ok"
+
+    @property
+    def failure(self) -> tuple[Stage, Reason] | None:
+        """The first stage that failed and why; later failures of a cell follow from it."""
+        for stage in STAGES:
+            content = self.stage(stage)
+            if content is not None and content["status"] == "failed":
+                return stage, _reason(content)
+            if stage == "throughput" and (fired := _garbage(content)):
+                return stage, Reason.of("garbage", f"text received under load is garbage: {', '.join(fired)}")
+        return None
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """The environment the launch recorded; {} where nothing launched."""
+        return dict((self.launch or {}).get("environment") or {})
+
+    @property
+    def requested(self) -> dict[str, Any]:
+        """The flags the study asked for, shared ones included."""
+        return dict((self.launch or {}).get("requested") or {})
+
+    @property
+    def effective(self) -> dict[str, Any]:
+        """The settings in effect on the server that throughput used; {} where it reported none."""
+        return dict(_server(self.throughput).get("effective") or {})
+
+    @property
+    def launch_id(self) -> str | None:
+        """The server that throughput used."""
+        launch_id = _server(self.throughput).get("launch_id")
+        return None if launch_id is None else str(launch_id)
+
+
+def read_cell(folder: Path) -> CellFiles:
+    """Read the cell in ``.../<phase>/<configuration>/r<n>``; raises UserError for another kind of path."""
+    match = re.fullmatch(r"r([1-9][0-9]*)", folder.name)
+    if match is None:
+        raise UserError(f"{folder}: not a cell; expected <phase>/<configuration>/r<n>")
+    return CellFiles(
+        phase=folder.parent.parent.name,
+        configuration=folder.parent.name,
+        round=int(match[1]),
+        **{stage: read_stage(folder / f"{stage}.json") for stage in STAGES},
+    )
+
+
+def _server(content: StageFile | None) -> dict[str, Any]:
+    return dict((content or {}).get("server") or {})
+
+
+def _reason(content: StageFile) -> Reason:
+    if content.get("reason") is None:
+        return Reason.of("unknown", "the stage failed and left no reason")
+    return Reason.from_json(content["reason"])
+
+
+def _garbage(throughput: StageFile | None) -> list[str]:
+    runs = (throughput or {}).get("runs") or []
+    return sorted({name for run in runs for name in run.get("garbage") or []})

@@ -1,0 +1,83 @@
+"""GPUs by NVML: which there are, what they hold, who uses them. Without NVML there are none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU; ``index`` is NVML's, in PCI bus order."""
+
+    uuid: str
+    name: str
+    index: int
+    memory_mib: int
+    compute_capability: str
+
+
+@contextmanager
+def _nvml() -> Iterator[Any]:
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+    except Exception:  # no driver, no library, no permission: all mean that no GPU can be used
+        yield None
+        return
+    try:
+        yield pynvml
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def visible_gpus() -> list[Gpu]:
+    """Return the host's GPUs, narrowed by CUDA_VISIBLE_DEVICES (indices or UUIDs) where it is set."""
+    with _nvml() as nvml:
+        if nvml is None:
+            return []
+        gpus = []
+        for index in range(nvml.nvmlDeviceGetCount()):
+            device = nvml.nvmlDeviceGetHandleByIndex(index)
+            major, minor = nvml.nvmlDeviceGetCudaComputeCapability(device)
+            gpus.append(
+                Gpu(
+                    uuid=_text(nvml.nvmlDeviceGetUUID(device)),
+                    name=_text(nvml.nvmlDeviceGetName(device)),
+                    index=index,
+                    memory_mib=nvml.nvmlDeviceGetMemoryInfo(device).total // MIB,
+                    compute_capability=f"{major}.{minor}",
+                )
+            )
+    told = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if told is None:
+        return gpus
+    wanted = [entry.strip() for entry in told.split(",") if entry.strip()]
+    return [g for g in gpus if str(g.index) in wanted or any(w and g.uuid.startswith(w) for w in wanted)]
+
+
+def memory_used_mib(uuids: list[str]) -> dict[str, int]:
+    """Return the memory in use on each GPU in MiB, by UUID; {} without NVML."""
+    with _nvml() as nvml:
+        if nvml is None:
+            return {}
+        return {
+            uuid: nvml.nvmlDeviceGetMemoryInfo(nvml.nvmlDeviceGetHandleByUUID(uuid)).used // MIB
+            for uuid in uuids
+        }
+
+
+def driver_version() -> str | None:
+    """Return the driver's version, or None without NVML."""
+    with _nvml() as nvml:
+        return None if nvml is None else _text(nvml.nvmlSystemGetDriverVersion())

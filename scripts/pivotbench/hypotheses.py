@@ -1,0 +1,106 @@
+"""The statements every campaign is asked about, each with what the data say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pivotbench.contest import Contest
+from pivotbench.decision_rules import DecisionRules
+from pivotbench.evidence import CellFiles
+
+Entry = Mapping[str, Any]
+HEADROOM = 0.10
+
+
+def hypotheses(
+    rules: DecisionRules,
+    backends: Contest,
+    pays: Sequence[Entry],
+    speculation: Sequence[Entry],
+    cells: Iterable[CellFiles],
+    winner: str | None,
+) -> list[dict[str, str]]:
+    """Return the built-in hypotheses with verdict and evidence.
+
+    ``pays``: comparisons of speculative configurations with their baseline on the study's metric, as
+    they count for the choice of the winner.
+    """
+    return [
+        _equivalence(rules, backends),
+        _speculation_pays(pays),
+        _draft_path(speculation),
+        _headroom([c for c in cells if c.configuration == winner]),
+    ]
+
+
+def _said(statement: str, verdict: str, evidence: str) -> dict[str, str]:
+    return {"statement": statement, "verdict": verdict, "evidence": evidence}
+
+
+def _equivalence(rules: DecisionRules, state: Contest) -> dict[str, str]:
+    margin = f"{100 * rules.margin:g} %"
+    statement = f"The two fastest backends are the same within {margin}, relaunch after relaunch"
+    if len(state.ranked) < 2:
+        return _said(statement, "untested", f"{len(state.ranked)} backends could be ranked")
+    second = state.compare(state.ranked[1], state.ranked[0])
+    figures = f"{second.a} / {second.b} = {second.ratio:.3f}" if second.ratio else f"{second.a}, {second.b}"
+    if second.ci:
+        figures += f" ({second.ci.low:.3f} to {second.ci.high:.3f})"
+    figures += f" over {len(state.subjects[second.a].rounds)} rounds"
+    verdict = {"equivalent": "supported", "slower": "refuted", "faster": "refuted"}
+    return _said(statement, verdict.get(second.verdict, "undecided"), figures)
+
+
+def _speculation_pays(pays: Sequence[Entry]) -> dict[str, str]:
+    statement = "Speculative decoding pays on the study's mix of workloads"
+    if not pays:
+        return _said(statement, "untested", "no speculative configuration was compared with its baseline")
+    best = max(pays, key=lambda c: c["ratio"] or 0)
+    figures = f"best: {best['a']}"
+    if best["ratio"]:
+        figures += f", {best['ratio']:.2f} times the baseline"
+    if best["ci"]:
+        figures += f" ({best['ci'][0]:.2f} to {best['ci'][1]:.2f})"
+    verdicts = {c["verdict"] for c in pays}
+    if "faster" in verdicts:
+        return _said(statement, "supported", figures)
+    if verdicts <= {"slower", "equivalent"}:
+        return _said(statement, "refuted", figures)
+    reason = f"; {best['reason']}" if best["reason"] else ""
+    return _said(statement, "undecided", figures + reason)
+
+
+def _draft_path(speculation: Sequence[Entry]) -> dict[str, str]:
+    statement = "The draft path works: drafts are made and accepted"
+    if not speculation:
+        return _said(statement, "untested", "no speculative configuration was measured")
+    real = [s for s in speculation if s["evidence"] == "text"]
+    if not real:
+        return _said(statement, "undecided", "only random tokens or simulated acceptance were measured")
+    reported = [s for s in real if s["draft_proposed"] is not None]
+    if not reported:
+        return _said(statement, "undecided", "the server did not report its drafts")
+    best = max(reported, key=lambda s: s["acceptance_length"] or 0)
+    figures = (
+        f"{best['configuration']} on {best['workload']}: {best['draft_accepted']} of "
+        f"{best['draft_proposed']} drafted tokens accepted"
+    )
+    if best["acceptance_length"]:
+        figures += f", {best['acceptance_length']:.2f} tokens a pass"
+    works = any(s["draft_accepted"] for s in reported)
+    return _said(statement, "supported" if works else "refuted", figures)
+
+
+def _headroom(cells: Sequence[CellFiles]) -> dict[str, str]:
+    statement = "Memory has headroom: the winner leaves a tenth of each GPU free"
+    shares = []
+    for cell in cells:
+        used = ((cell.launch or {}).get("memory") or {}).get("per_gpu_mib") or {}
+        for gpu in cell.environment.get("gpus") or []:
+            if gpu.get("memory_mib") and gpu.get("uuid") in used:
+                shares.append(1 - used[gpu["uuid"]] / gpu["memory_mib"])
+    if not shares:
+        return _said(statement, "untested", "no GPU memory was recorded for the winner")
+    verdict = "supported" if min(shares) >= HEADROOM else "refuted"
+    return _said(statement, verdict, f"the fullest GPU has {min(shares):.0%} left after launch")

@@ -1,0 +1,219 @@
+"""The face of the lease for stages: ensure a server, use it, ask for its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pivotbench.files import write_json
+from pivotbench.lease.locks import try_lock
+from pivotbench.lease.processes import Identity
+from pivotbench.lease.state import (
+    Handle,
+    LaunchOrder,
+    Record,
+    launches_folder,
+    live_launches,
+    read_handle,
+    read_record,
+)
+
+SUPERVISE = Path(__file__).resolve().parents[2] / "supervise.py"
+POLL_SECONDS = 0.05
+# A guard ends and records a launch within this time of the supervisor's death.
+GUARD_SECONDS = 15.0
+
+
+@dataclass
+class Server:
+    """A ready server under our lease; it is not stopped for idleness until ``release``."""
+
+    launch_id: str
+    url: str
+    served_name: str
+    relaunched: bool
+    facts: dict[str, Any]
+    record_path: Path
+    _folder: Path
+    _lease: int
+
+    def alive(self) -> bool:
+        """Return whether its supervisor still holds it ready; no request is sent."""
+        handle = read_handle(self._folder)
+        return (
+            handle is not None and handle.state == "ready" and Identity.parse(handle.supervisor).alive()
+        )
+
+    def release(self) -> None:
+        """Give the lease back; the server stays until somebody asks for its end."""
+        with contextlib.suppress(OSError):
+            os.close(self._lease)
+
+
+def new_launch_id() -> str:
+    """Return a fresh launch id: 12 hex digits."""
+    return secrets.token_hex(6)
+
+
+def record_path(logs: Path, launch_id: str) -> Path:
+    """Return where a launch's record is kept in its cell's logs folder."""
+    return logs.resolve() / f"server-{launch_id}.json"
+
+
+def ensure(order: LaunchOrder, progress: Callable[[str], None]) -> Server | Record:
+    """Return a ready server for ``order``: the live one of the same key and owner, or a new one.
+
+    Returns the launch's Record where it failed. The lease is taken before the supervisor is
+    started, so that the server cannot be evicted between its start and its first use.
+    """
+    for folder, handle in live_launches():
+        if (handle.key, handle.owner) == (order.key, order.owner):
+            server = _attach(folder, handle, order)
+            if server is not None:
+                return server
+    return _launch(order, progress)
+
+
+def _attach(folder: Path, handle: Handle, order: LaunchOrder) -> Server | None:
+    try:
+        lease = try_lock(folder / "lease", shared=True)
+    except OSError:
+        return None
+    if lease is None:
+        return None
+    current = read_handle(folder)
+    if current is None or current.state != "ready" or current.url is None:
+        os.close(lease)
+        return None
+    return Server(
+        launch_id=handle.launch_id,
+        url=current.url,
+        served_name=replace(order, launch_id=handle.launch_id).served_name,
+        relaunched=False,
+        facts=current.facts,
+        record_path=Path(order.record).with_name(f"server-{handle.launch_id}.json"),
+        _folder=folder,
+        _lease=lease,
+    )
+
+
+def _launch(order: LaunchOrder, progress: Callable[[str], None]) -> Server | Record:
+    folder, lease = _place_order(order)
+    with (folder / "supervisor.log").open("wb") as log:
+        supervisor = subprocess.Popen(
+            [sys.executable, str(SUPERVISE), str(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    began, said = time.monotonic(), time.monotonic()
+    while True:
+        handle = read_handle(folder)
+        if handle and handle.state == "ready" and handle.url:
+            return Server(
+                launch_id=order.launch_id,
+                url=handle.url,
+                served_name=order.served_name,
+                relaunched=True,
+                facts=handle.facts,
+                record_path=Path(order.record),
+                _folder=folder,
+                _lease=lease,
+            )
+        if supervisor.poll() is not None:
+            os.close(lease)
+            return _wait_for_record(order, folder)
+        if time.monotonic() - said > 5:
+            said = time.monotonic()
+            state = handle.state if handle else "starting"
+            what = "waiting for a free device" if state == "waiting" else f"launching: {_last_line(order.log)}"
+            progress(f"{what} ({said - began:.0f} s)")
+        time.sleep(POLL_SECONDS)
+
+
+def _place_order(order: LaunchOrder) -> tuple[Path, int]:
+    """Make the launch's folder, with the order and our lease in it before anybody can see it."""
+    root = launches_folder()
+    root.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):
+        root.chmod(0o1777)
+    hidden = root / f".{order.launch_id}"
+    hidden.mkdir(mode=0o700)
+    write_json(hidden / "order.json", asdict(order))
+    lease = try_lock(hidden / "lease", shared=True)
+    assert lease is not None, "nobody else knows of this launch yet"
+    Path(order.record).parent.mkdir(parents=True, exist_ok=True)
+    return hidden.rename(root / order.launch_id), lease
+
+
+def _wait_for_record(order: LaunchOrder, folder: Path) -> Record:
+    deadline = time.monotonic() + GUARD_SECONDS
+    while time.monotonic() < deadline:
+        record = read_record(Path(order.record))
+        if record is not None:
+            return record
+        if not (folder / "handle.json").exists():
+            break
+        time.sleep(POLL_SECONDS)
+    record = read_record(Path(order.record))
+    if record is not None:
+        return record
+    detail = _last_line(str(folder / "supervisor.log"))
+    shutil.rmtree(folder, ignore_errors=True)
+    raise RuntimeError(f"the supervisor of launch {order.launch_id} ended without a record: {detail}")
+
+
+def _last_line(path: str) -> str:
+    try:
+        text = Path(path).read_bytes()[-4000:].decode(errors="replace")
+    except OSError:
+        return ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:120] if lines else ""
+
+
+def final_record(server: Server) -> Record | None:
+    """Wait for the record of a server that is ending or has died; None where none appears."""
+    deadline = time.monotonic() + GUARD_SECONDS
+    while time.monotonic() < deadline:
+        record = read_record(server.record_path)
+        if record is not None:
+            return record
+        time.sleep(POLL_SECONDS)
+    return None
+
+
+def stop(
+    *,
+    key: str | None = None,
+    owner: str | None = None,
+    grace_seconds: float | None = None,
+    timeout_seconds: float = 90.0,
+) -> list[str]:
+    """Ask for the end of every live server of this key and owner (None: of any) and wait for it.
+
+    ``grace_seconds`` between SIGTERM and SIGKILL; None: what the engine is usually given.
+    Returns the launch ids asked. A server in use by a stage ends when that stage is done.
+    """
+    asked: list[tuple[Path, Handle]] = []
+    for folder, handle in live_launches():
+        if key in (None, handle.key) and owner in (None, handle.owner):
+            with contextlib.suppress(OSError):
+                write_json(folder / "stop", grace_seconds)
+                asked.append((folder, handle))
+    deadline = time.monotonic() + timeout_seconds
+    while time.monotonic() < deadline and any(
+        Identity.parse(handle.supervisor).alive() for _, handle in asked
+    ):
+        time.sleep(POLL_SECONDS)
+    return [handle.launch_id for _, handle in asked]

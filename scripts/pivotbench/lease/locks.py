@@ -1,0 +1,123 @@
+"""Exclusive use of devices by kernel flocks: freed by the kernel however their holder dies.
+
+One lock file a device (a GPU by its UUID, or ``cpu`` for a host without GPUs), in a folder shared
+by all users of the host. Beside each stands a ``.wanted`` file on which those who wait hold a
+shared lock, so that the holder of an idle server can see that somebody waits.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pivotbench.errors import UserError
+
+FOLDER_VARIABLE = "PIVOTBENCH_LOCKS"
+
+
+def lock_folder() -> Path:
+    """Return the host-local folder of locks, created world-writable and sticky.
+
+    ``$PIVOTBENCH_LOCKS`` if set (absolute), else /run/lock/pivotbench, else /tmp/pivotbench.
+    Raises UserError where none can be used.
+    """
+    told = os.environ.get(FOLDER_VARIABLE)
+    if told and not Path(told).is_absolute():
+        raise UserError(f"{FOLDER_VARIABLE}={told}: must be an absolute path on a local disk")
+    candidates = [Path(told)] if told else [Path("/run/lock/pivotbench"), Path("/tmp/pivotbench")]
+    for folder in candidates:
+        try:
+            if not folder.is_dir():
+                folder.mkdir(parents=True, exist_ok=True)
+                folder.chmod(0o1777)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    tried = ", ".join(str(c) for c in candidates)
+    raise UserError(f"no lock folder can be written (tried {tried}): set {FOLDER_VARIABLE} to a local folder")
+
+
+def _open(path: Path) -> int:
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        # Without O_CREAT first: in a sticky folder the kernel refuses O_CREAT on another user's file.
+        return os.open(path, flags)
+    except FileNotFoundError:
+        descriptor = os.open(path, flags | os.O_CREAT, 0o666)
+        os.fchmod(descriptor, 0o666)
+        return descriptor
+
+
+def try_lock(path: Path, *, shared: bool = False) -> int | None:
+    """Return an open descriptor holding the lock on ``path``, or None where another holds it."""
+    descriptor = _open(path)
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+class DeviceLocks:
+    """Locks on some of a host's devices, held until ``release`` or the death of every holder."""
+
+    def __init__(self, candidates: Sequence[str], count: int, folder: Path | None = None) -> None:
+        """Prepare to lock any ``count`` of ``candidates``; nothing is taken yet."""
+        self.folder = folder or lock_folder()
+        self.candidates = sorted(candidates)
+        self.count = count
+        self.held: dict[str, int] = {}
+        self._wanted: list[int] = []
+
+    def _path(self, device: str, kind: str) -> Path:
+        return self.folder / f"{device}.{kind}"
+
+    def try_acquire(self) -> bool:
+        """Take ``count`` devices or none; a failure announces that we wait for them.
+
+        All or none, in sorted order: two that want overlapping sets can never block each other.
+        """
+        taken: dict[str, int] = {}
+        for device in self.candidates:
+            descriptor = try_lock(self._path(device, "lock"))
+            if descriptor is not None:
+                taken[device] = descriptor
+                if len(taken) == self.count:
+                    break
+        if len(taken) == self.count:
+            self.held = taken
+            self._forget_wanting()
+            return True
+        for descriptor in taken.values():
+            os.close(descriptor)
+        if not self._wanted:
+            for device in self.candidates:
+                descriptor = try_lock(self._path(device, "wanted"), shared=True)
+                if descriptor is not None:
+                    self._wanted.append(descriptor)
+        return False
+
+    def wanted_by_others(self) -> bool:
+        """Return whether somebody waits for one of the devices held here."""
+        for device in self.held:
+            descriptor = try_lock(self._path(device, "wanted"))
+            if descriptor is None:
+                return True
+            os.close(descriptor)
+        return False
+
+    def _forget_wanting(self) -> None:
+        for descriptor in self._wanted:
+            os.close(descriptor)
+        self._wanted = []
+
+    def release(self) -> None:
+        """Free the devices (or stop waiting for them)."""
+        self._forget_wanting()
+        for descriptor in self.held.values():
+            os.close(descriptor)
+        self.held = {}

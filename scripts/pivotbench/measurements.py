@@ -1,0 +1,145 @@
+"""The measurements table: one row a time window, from the stage files of measured cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pivotbench.evidence import CellFiles
+from pivotbench.files import write_bytes, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, pandas type, unit ("" for none) and meaning."""
+
+    name: str
+    dtype: str
+    unit: str
+    meaning: str
+
+
+# Figures of a run stand in each of its windows; only output_tok_s belongs to the window itself.
+COLUMNS = (
+    Column("study", "string", "", "name of the study"),
+    Column("phase", "string", "", "backends or speculative"),
+    Column("configuration", "string", "", "name of the configuration"),
+    Column("round", "int64", "", "relaunch of the configuration, from 1"),
+    Column("launch_id", "string", "", "the server that was measured"),
+    Column("workload", "string", "", "name of the workload"),
+    Column("kind", "string", "", "text, or synthetic: random tokens, which cannot judge speculation"),
+    Column("concurrency", "int64", "", "requests kept in flight"),
+    Column("window", "int64", "", "time window within the run, from 1"),
+    Column("output_tok_s", "float64", "tokens/s", "tokens received inside the window, over its length"),
+    Column("ttft_p50_seconds", "float64", "s", "time to first token, median of the run"),
+    Column("ttft_p99_seconds", "float64", "s", "time to first token, 99th percentile of the run"),
+    Column("itl_p50_seconds", "float64", "s", "time between tokens, median of the run"),
+    Column("tpot_p50_seconds", "float64", "s", "time per output token after the first, median of the run"),
+    Column("tpot_mean_seconds", "float64", "s", "time per output token after the first, mean of the run"),
+    Column("e2e_p50_seconds", "float64", "s", "time from sending to the last token, median of the run"),
+    Column("e2e_p99_seconds", "float64", "s", "time from sending to the last token, 99th percentile"),
+    Column("output_tokens", "Int64", "tokens", "output tokens of the run by the server's count"),
+    Column("requests", "int64", "", "requests of the run that completed"),
+    Column("requests_failed", "int64", "", "requests of the run that failed, fell short or timed out"),
+    Column("acceptance_length", "Float64", "tokens", "output tokens per target forward pass in the run"),
+    Column("acceptance_counted", "boolean", "", "the server counted its passes; otherwise they are derived"),
+    Column("draft_proposed", "Int64", "tokens", "drafted tokens of the run; empty: not reported"),
+    Column("draft_accepted", "Int64", "tokens", "drafted tokens that were accepted; empty: not reported"),
+    Column("verify_steps", "Int64", "", "target forward passes of the run; empty: not reported"),
+    Column("client_bound", "boolean", "", "the load generator, not the server, may have set the speed"),
+    Column("throttled", "boolean", "", "the hardware reported throttling during the run"),
+    Column("simulated", "boolean", "", "acceptance of drafts was simulated by the server"),
+)
+
+
+def rows(cells: Iterable[CellFiles]) -> list[dict[str, Any]]:
+    """Return the table as dictionaries, sorted by cell, run and window.
+
+    A cell whose throughput stage failed, was skipped or is missing gives no rows.
+    """
+    table = [row for cell in cells if cell.measured for row in _cell_rows(cell)]
+    keys = ("phase", "configuration", "round", "workload", "concurrency", "window")
+    return sorted(table, key=lambda row: tuple(row[key] for key in keys))
+
+
+def collect(cells: Iterable[CellFiles]) -> pd.DataFrame:
+    """Return the table with the columns and types of ``COLUMNS``; empty but typed without evidence."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rows(cells), columns=[c.name for c in COLUMNS])
+    return frame.astype({c.name: c.dtype for c in COLUMNS})
+
+
+def write(frame: pd.DataFrame, parquet_path: Path, csv_path: Path) -> None:
+    """Write the table as Parquet, its columns' units and meanings in the schema's metadata, and as CSV."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    described = {c.name: {"unit": c.unit, "meaning": c.meaning} for c in COLUMNS}
+    metadata = {**(table.schema.metadata or {}), b"pivotbench.columns": json.dumps(described).encode()}
+    buffer = BytesIO()
+    pq.write_table(table.replace_schema_metadata(metadata), buffer)
+    write_bytes(parquet_path, buffer.getvalue())
+    write_text(csv_path, frame.to_csv(index=False, lineterminator="\n"))
+
+
+def columns_markdown() -> str:
+    """Return the column documentation as a Markdown table."""
+    lines = ["| column | unit | meaning |", "|---|---|---|"]
+    return "\n".join(lines + [f"| `{c.name}` | {c.unit} | {c.meaning} |" for c in COLUMNS]) + "\n"
+
+
+def _cell_rows(cell: CellFiles) -> list[dict[str, Any]]:
+    assert cell.throughput is not None
+    names = {
+        "study": cell.throughput["cell"]["study"],
+        "phase": cell.phase,
+        "configuration": cell.configuration,
+        "round": cell.round,
+        "launch_id": cell.launch_id,
+    }
+    return [
+        {**names, **_run_columns(run), "window": w["window"], "output_tok_s": w["output_tok_s"]}
+        for run in cell.throughput["runs"]
+        for w in run["windows"]
+    ]
+
+
+def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
+    def figure(metric: str, which: str) -> float | None:
+        value: float | None = (run.get(metric) or {}).get(which)
+        return value
+
+    acceptance = run.get("acceptance") or {}
+    requests = run["requests"]
+    return {
+        "workload": run["workload"],
+        "kind": run["kind"],
+        "concurrency": run["concurrency"],
+        "ttft_p50_seconds": figure("ttft_seconds", "p50"),
+        "ttft_p99_seconds": figure("ttft_seconds", "p99"),
+        "itl_p50_seconds": figure("itl_seconds", "p50"),
+        "tpot_p50_seconds": figure("tpot_seconds", "p50"),
+        "tpot_mean_seconds": figure("tpot_seconds", "mean"),
+        "e2e_p50_seconds": figure("e2e_seconds", "p50"),
+        "e2e_p99_seconds": figure("e2e_seconds", "p99"),
+        "output_tokens": run["output_tokens"].get("server"),
+        "requests": requests["completed"],
+        "requests_failed": sum(requests.get(k, 0) for k in ("failed", "short", "timeout")),
+        "acceptance_length": acceptance.get("length"),
+        "acceptance_counted": bool(acceptance.get("counted", False)),
+        "draft_proposed": acceptance.get("proposed"),
+        "draft_accepted": acceptance.get("accepted"),
+        "verify_steps": acceptance.get("verify_steps"),
+        "client_bound": bool((run.get("client") or {}).get("bound", False)),
+        "throttled": bool((run.get("telemetry") or {}).get("throttled", False)),
+        "simulated": bool(acceptance.get("simulated", False)),
+    }

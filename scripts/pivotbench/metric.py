@@ -1,0 +1,64 @@
+"""The one scalar that decides: a configuration's value in each round, or why a round gives none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pivotbench.decision_rules import DecisionRules
+
+
+@dataclass
+class MetricValues:
+    """The metric by round (tok/s), and the rounds that give none with the reason."""
+
+    rounds: dict[int, float] = field(default_factory=dict)
+    unranked: dict[int, str] = field(default_factory=dict)
+    synthetic: bool = False
+    simulated: bool = False
+
+
+def metric_values(rules: DecisionRules, rows: Iterable[Mapping[str, Any]]) -> dict[str, MetricValues]:
+    """Return for each configuration in ``rows`` (measurements of one phase) its metric by round.
+
+    A round's value is the weighted geometric mean over the metric's workloads of the mean window
+    output tok/s at the metric's concurrency. A round with a client-bound run there is not ranked: its
+    speed may be the load generator's.
+    """
+    runs: dict[tuple[str, int], dict[str, list[Mapping[str, Any]]]] = {}
+    for row in rows:
+        cell = runs.setdefault((row["configuration"], row["round"]), {})
+        if row["workload"] in rules.metric_weights and row["concurrency"] == rules.metric_concurrency:
+            cell.setdefault(row["workload"], []).append(row)
+    values: dict[str, MetricValues] = {}
+    for (configuration, round_), by_workload in sorted(runs.items()):
+        value = values.setdefault(configuration, MetricValues())
+        windows = [row for rows_ in by_workload.values() for row in rows_]
+        value.synthetic |= any(row["kind"] == "synthetic" for row in windows)
+        value.simulated |= any(row["simulated"] for row in windows)
+        missing = sorted(set(rules.metric_weights) - set(by_workload))
+        if missing:
+            value.unranked[round_] = f"no windows of {', '.join(missing)}"
+        elif any(row["client_bound"] for row in windows):
+            value.unranked[round_] = "client_bound"
+        else:
+            means = {w: window_mean(r) for w, r in by_workload.items()}
+            if min(means.values()) > 0:
+                value.rounds[round_] = weighted_mean(means, rules.metric_weights)
+            else:
+                value.unranked[round_] = "no tokens in a run"
+    return values
+
+
+def window_mean(windows: Iterable[Mapping[str, Any]]) -> float:
+    """Return the mean output tok/s over the windows of one run."""
+    speeds = [float(row["output_tok_s"]) for row in windows]
+    return math.fsum(speeds) / len(speeds)
+
+
+def weighted_mean(means: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Return the weighted geometric mean of positive speeds, keyed by workload like their weights."""
+    total = math.fsum(weights[w] for w in means)
+    return math.exp(math.fsum(weights[w] * math.log(v) for w, v in means.items()) / total)

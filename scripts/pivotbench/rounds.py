@@ -1,0 +1,84 @@
+"""How the races of a study hang together: which cells each one judges, and where a phase ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pivotbench.campaign import Campaign
+from pivotbench.cells import Cell
+from pivotbench.files import read_json
+
+Race = dict[str, Any]
+ReadRace = Callable[[str, int], Race | None]
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The races of a campaign, read by ``read_race(phase, round)``; None where one is missing."""
+
+    campaign: Campaign
+    read_race: ReadRace
+
+    def told(self, phase: str) -> list[Race]:
+        """Return a phase's races in order, up to the one that ended it or the last there is."""
+        races: list[Race] = []
+        while not races or not races[-1]["ended"]:
+            race = self.read_race(phase, len(races) + 1)
+            if race is None:
+                break
+            races.append(race)
+        return races
+
+    def base(self) -> str | None:
+        """Return the backend that speculation is tried on; None where no backend is healthy."""
+        pinned = self.campaign.study.speculative_base
+        if pinned is not None:
+            return pinned
+        races = self.told("backends")
+        base: str | None = races[-1]["base"] if races else None
+        return base
+
+    def asked(self, phase: str, number: int) -> list[Cell]:
+        """Return the cells of one round: all contenders first, then those the last race named."""
+        if number > 1:
+            before = self.read_race(phase, number - 1)
+            return self.campaign.cells(phase, before["next"] if before else [], number)
+        base = self.base() if phase == "speculative" else None
+        return self.campaign.cells(phase, self.campaign.contenders(phase, base), 1)
+
+    def race_files(self, phases: Iterable[str]) -> list[str]:
+        """Return the race files of some phases, in order."""
+        return [
+            str(self.campaign.race_file(phase, number))
+            for phase in phases
+            for number in range(1, len(self.told(phase)) + 1)
+        ]
+
+    def evidence(self) -> list[Cell]:
+        """Return every cell that a race judged; other files on disk are not evidence."""
+        return [
+            self.campaign.cell(phase, entry["configuration"], number)
+            for phase in self.campaign.phases
+            if (races := self.told(phase))
+            for entry in races[-1]["evidence"]
+            for number in entry["rounds"]
+        ]
+
+
+def stored_rounds(campaign: Campaign) -> Rounds:
+    """Return the races as they lie on disk."""
+
+    def read(phase: str, number: int) -> Race | None:
+        path = campaign.race_file(phase, number)
+        race: Race | None = read_json(path) if path.is_file() else None
+        return race
+
+    return Rounds(campaign, read)
+
+
+def base_memory(campaign: Campaign) -> Path:
+    """Return where the base of phase two is remembered from run to run."""
+    return campaign.results / "race" / "base.json"

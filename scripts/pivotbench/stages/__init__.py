@@ -1,0 +1,1 @@
+"""The four stages of a cell: launch, smoke, throughput, teardown."""

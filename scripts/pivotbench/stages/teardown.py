@@ -1,0 +1,67 @@
+"""Teardown: the end of the server that throughput used, and the proof that it is gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pivotbench.lease.ensure import record_path, stop
+from pivotbench.lease.state import Record, read_record
+from pivotbench.results import Reason
+from pivotbench.stages.context import Context
+
+EARLIER = ("throughput", "smoke", "launch")
+
+
+def teardown(context: Context) -> None:
+    """Stop what is left of the cell's servers and report how the measured one ended.
+
+    With nothing to stop, the record that its supervisor left behind is the report.
+    """
+    stop(key=context.key, owner=str(context.owner))
+    block = _measured_server(context)
+    record = read_record(record_path(context.logs, block["launch_id"])) if block else None
+    if block is None or record is None:
+        context.write(
+            "failed",
+            reason=Reason(
+                "record_missing", "transient", "no record tells how the measured server ended: run the cell again"
+            ),
+            server=block,
+        )
+        return
+    reason = None if record.released else Reason.of("leaked", _leak(record))
+    context.write("failed" if reason else "ok", reason=reason, server=block, **report(record))
+
+
+def _measured_server(context: Context) -> dict[str, Any] | None:
+    for stage in EARLIER:
+        block: dict[str, Any] | None = context.read(stage)["server"]  # type: ignore[arg-type]
+        if block is not None:
+            return block
+    return None
+
+
+def report(record: Record) -> dict[str, Any]:
+    """Return the teardown keys of a launch's record."""
+    return {
+        "verdict": "released" if record.released else "leaked",
+        "why": record.why,
+        "signals": record.signals,
+        "seconds": record.teardown_seconds,
+        "exit_code": record.exit_code,
+        "processes_left": record.processes_left,
+        "port_closed": record.port_closed,
+        "memory": record.memory,
+        "launch_id": record.launch_id,
+    }
+
+
+def _leak(record: Record) -> str:
+    held = []
+    if record.processes_left:
+        held.append(f"{len(record.processes_left)} processes ({', '.join(record.processes_left)})")
+    if not record.port_closed:
+        held.append("its port still answers")
+    if not held:
+        held.append("GPU memory did not return to its level before the launch")
+    return "the server is not gone: " + "; ".join(held)

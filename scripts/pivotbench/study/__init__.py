@@ -1,0 +1,33 @@
+"""The study: one YAML file, read with line numbers, checked, and expanded to configurations."""
+
+from pivotbench.study.backends import Backends, Speculative
+from pivotbench.study.flags import check_flags
+from pivotbench.study.loader import load_study
+from pivotbench.study.model import Model, Study
+from pivotbench.study.sections import (
+    Decision,
+    Hosts,
+    Metric,
+    Rounds,
+    Smoke,
+    SmokePrompt,
+    Throughput,
+    Workload,
+)
+
+__all__ = [
+    "Backends",
+    "Decision",
+    "Hosts",
+    "Metric",
+    "Model",
+    "Rounds",
+    "Smoke",
+    "SmokePrompt",
+    "Speculative",
+    "Study",
+    "Throughput",
+    "Workload",
+    "check_flags",
+    "load_study",
+]

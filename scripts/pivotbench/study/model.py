@@ -1,0 +1,204 @@
+"""The study: what to compare, how to measure it, and what decides.
+
+Each class is one mapping of the YAML file; the descriptions are what editors and config/README.md show.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
+
+from pivotbench.files import canonical_json, sha256_of_file
+from pivotbench.study.backends import Backends, Configurations, Speculative
+from pivotbench.study.fields import Flags, Line, Name, Strict, StudyPath, folder_of, refusal, resolve
+from pivotbench.study.sections import Decision, Hosts, Smoke, Throughput
+from pivotbench.study.source import Source
+from pivotbench.study.wording import listed, quoted, suggestion
+
+_LOCAL = ("/", "./", "../", "~")
+_HUB_ID = r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?"
+
+
+def is_local(path: str) -> bool:
+    """Return whether a model's path is local rather than a hub id; the spelling alone tells."""
+    return path.startswith(_LOCAL) or path in (".", "..")
+
+
+class Model(Strict):
+    """The model to serve: a path or hub id, or a file inside a Python package."""
+
+    name: Line = Field(default="", description="Name in reports. Default: the last part of path or file.")
+    path: Line | None = Field(
+        default=None,
+        description="Hub id such as org/model, or a local path that starts with /, ./, ../ or ~; "
+        "relative to the study file.",
+    )
+    revision: Line | None = Field(default=None, description="Commit, tag or branch of the hub id in path.")
+    package: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.!+_-]*$",
+        description="Pinned Python package, name==version, whose wheel holds the model file.",
+    )
+    file: Line | None = Field(default=None, description="Path of the model file inside the package's wheel.")
+    sha256: str | None = Field(
+        default=None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the model file, 64 hex digits."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_from_path(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "name" not in data:
+            place = data.get("path") or data.get("file")
+            if isinstance(place, str) and PurePosixPath(place).name:
+                name = PurePosixPath(place).name
+                return {**data, "name": name.removesuffix(".gguf")}
+        return data
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Model:
+        if (self.path is None) == (self.package is None):
+            raise refusal("give either path, or package with file and sha256")
+        if self.package is not None:
+            for key in ("file", "sha256"):
+                if getattr(self, key) is None:
+                    raise refusal(f"{key} is required with package")
+            if self.revision is not None:
+                raise refusal("revision belongs to a hub id in path; a package has its version", "revision")
+            if self.file and (
+                PurePosixPath(self.file).is_absolute() or ".." in PurePosixPath(self.file).parts
+            ):
+                raise refusal("must be a path inside the package", "file")
+        else:
+            for key in ("file", "sha256"):
+                if getattr(self, key) is not None:
+                    raise refusal(
+                        f"{key} belongs to a package; remove it or give package instead of path", key
+                    )
+            self._check_path(self.path or "")
+        return self
+
+    def _check_path(self, path: str) -> None:
+        if is_local(path):
+            if self.revision is not None:
+                raise refusal("revision belongs to a hub id; path is local", "revision")
+        elif not re.fullmatch(_HUB_ID, path):
+            raise refusal(f"{quoted(path)} is no hub id (org/model); begin a local path with ./", "path")
+
+
+def _model_from_text(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
+
+
+def _environment_text(value: Any) -> Any:
+    return str(value) if type(value) is int else value
+
+
+def _check_environment(env: dict[str, str]) -> dict[str, str]:
+    for name, value in env.items():
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise refusal(f"{quoted(name)} cannot be the name of an environment variable", name)
+        if "\0" in value:
+            raise refusal("holds a null character", name)
+    return env
+
+
+class Study(Strict):
+    """One comparison: a model, an engine, the configurations, the measurement and the decision."""
+
+    name: Name = Field(description="Name of the study; its results go to a folder of that name in results/.")
+    engine: Literal["llamacpp", "sglang"] = Field(description="Kind of server to start.")
+    python: StudyPath | None = Field(
+        default=None,
+        description="Interpreter of an environment that has the engine, relative to the study file. "
+        "Default: the one Pivotbench makes.",
+    )
+    env: Annotated[
+        dict[str, Annotated[str, BeforeValidator(_environment_text)]], AfterValidator(_check_environment)
+    ] = Field(default_factory=dict, description="Environment variables of the server.")
+    model: Annotated[Model, BeforeValidator(_model_from_text)] = Field(
+        description="Model to serve; plain text is short for its path."
+    )
+    serve: Flags = Field(
+        default_factory=dict,
+        description="Flags of every launch, as the engine's command line names them, without dashes. "
+        "true gives a bare flag, false leaves it out.",
+    )
+    backends: Backends = Field(description="Configurations to compare in phase one.")
+    speculative: Speculative | None = Field(
+        default=None, description="Speculative configurations to compare in phase two, on the winner."
+    )
+    smoke: Smoke = Field(description="Questions every server must answer sensibly before it is measured.")
+    throughput: Throughput = Field(description="How speed is measured.")
+    decision: Decision = Field(description="What decides.")
+    hosts: Hosts = Field(description="GPUs and waiting times of one server.")
+
+    _source: Source | None = PrivateAttr(default=None)
+    _folder: Path = PrivateAttr(default_factory=Path.cwd)
+
+    @model_validator(mode="after")
+    def _names_exist(self, info: ValidationInfo) -> Study:
+        self._folder = folder_of(info)
+        for value, at in (
+            (self.speculative_base, ("speculative", "on")),
+            (self.decision.reference, ("decision", "reference")),
+        ):
+            if value is not None and value not in self.configurations:
+                raise refusal(
+                    f"no configuration {quoted(value)}; {suggestion(value, list(self.configurations))}", *at
+                )
+        metric, workloads = self.decision.metric, self.throughput.workloads
+        for name in metric.workloads:
+            if name not in workloads:
+                message = f"no workload {quoted(name)}; {suggestion(name, list(workloads))}"
+                raise refusal(message, "decision", "metric", "workloads", name)
+            measured = workloads[name].concurrency
+            if metric.concurrency not in measured:
+                message = f"workload {quoted(name)} is measured at {listed([str(n) for n in measured])} only"
+                raise refusal(message, "decision", "metric", "concurrency")
+        return self
+
+    @property
+    def source(self) -> Source | None:
+        """The file the study was read from, with its lines; None where it was built from data."""
+        return self._source
+
+    @property
+    def configurations(self) -> Configurations:
+        """Flags of every configuration of phase one by name, sorted by name, without ``serve``."""
+        return self.backends.configurations
+
+    @property
+    def speculative_base(self) -> str | None:
+        """The configuration that speculation is pinned to, or None for phase one's winner."""
+        return self.speculative.on if self.speculative else None
+
+    @property
+    def speculations(self) -> Configurations:
+        """Flags of every speculative configuration by name, sorted by name, without its base's."""
+        return dict(sorted(self.speculative.named.items())) if self.speculative else {}
+
+    @property
+    def local_model(self) -> Path | None:
+        """The model's absolute path where it is local, or None for a hub id or a package."""
+        path = self.model.path
+        return resolve(path, self._folder) if path and is_local(path) else None
+
+    def canonical(self) -> dict[str, Any]:
+        """Return the study as plain data that is equal for studies that ask for the same.
+
+        The order of keys, how configurations are written, where the files lie and which interpreter runs
+        make no difference; prompt files stand by the SHA-256 of their content.
+        """
+        data = self.model_dump(mode="json", exclude_none=True, exclude={"python", "backends", "speculative"})
+        for name, workload in self.throughput.workloads.items():
+            if workload.prompts is not None:
+                data["throughput"]["workloads"][name]["prompts"] = sha256_of_file(workload.prompts)
+        data["configurations"] = self.configurations
+        data["speculative_base"] = self.speculative_base
+        data["speculations"] = self.speculations
+        plain: dict[str, Any] = json.loads(canonical_json(data))
+        return plain

@@ -1,0 +1,93 @@
+"""Whether a prompt file can be sent: one JSON object a line, each with an id and something to say.
+
+A line is ``{"id": "...", "prompt": "..."}`` or, for a conversation,
+``{"id": "...", "messages": [{"role": "user", "content": "..."}]}``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pivotbench.errors import UserError
+from pivotbench.study.wording import quoted, suggestion
+
+MAX_BYTES = 64 << 20
+_KEYS = ("id", "messages", "prompt")
+_ROLES = ("system", "user", "assistant")
+
+
+def check_prompts(file: Path, shown: Path) -> int:
+    """Return the number of prompts in ``file``.
+
+    Raises UserError that names the file (as ``shown``) and line of the first line that is not a prompt, of
+    an id or a prompt used twice, and for an empty file.
+    """
+    ids: dict[str, int] = {}
+    contents: dict[str, int] = {}
+    for number, line in enumerate(_lines(file, shown), start=1):
+        if not line.strip():
+            continue
+        where = f"{shown}:{number}"
+        prompt = _object(line, where)
+        for kind, value, seen in (
+            ("id", prompt["id"], ids),
+            ("prompt", json.dumps(prompt.get("prompt", prompt.get("messages"))), contents),
+        ):
+            if value in seen:
+                raise UserError(f"{where}: the same {kind} as line {seen[value]}; each is sent once a pass")
+            seen[value] = number
+    if not ids:
+        raise UserError(f"{shown}:1: holds no prompt; write one JSON object a line")
+    return len(ids)
+
+
+def _lines(file: Path, shown: Path) -> list[str]:
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise UserError(f"{shown}: larger than {MAX_BYTES >> 20} MiB; use fewer prompts")
+        data = file.read_bytes()
+    except OSError as error:
+        raise UserError(f"{shown}: cannot be read: {error.strerror}") from None
+    try:
+        return data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{shown}:{line}: not UTF-8 text; save the file as UTF-8") from None
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        problem = getattr(error, "msg", "cannot be parsed")
+        raise UserError(f"{where}: not valid JSON: {problem}; write one object a line") from None
+    if not isinstance(data, dict):
+        raise UserError(f'{where}: not an object; write {{"id": ..., "prompt": ...}}')
+    for key in data:
+        if key not in _KEYS:
+            raise UserError(f"{where}: {quoted(key)}: unknown key; {suggestion(key, _KEYS)}")
+    if not isinstance(data.get("id"), str) or not data["id"].strip():
+        raise UserError(f"{where}: id: must be text that is not blank")
+    if ("prompt" in data) == ("messages" in data):
+        raise UserError(f"{where}: give either prompt or messages")
+    if "prompt" in data and (not isinstance(data["prompt"], str) or not data["prompt"].strip()):
+        raise UserError(f"{where}: prompt: must be text that is not blank")
+    if "messages" in data:
+        _check_messages(data["messages"], where)
+    return data
+
+
+def _check_messages(messages: Any, where: str) -> None:
+    if not isinstance(messages, list) or not messages:
+        raise UserError(f"{where}: messages: must be a list of at least one message")
+    for message in messages:
+        if not isinstance(message, dict) or set(message) != {"role", "content"}:
+            raise UserError(f"{where}: messages: each message has role and content, nothing else")
+        if message["role"] not in _ROLES:
+            raise UserError(
+                f"{where}: messages: a role is {', '.join(_ROLES)}, not {quoted(message['role'])}"
+            )
+        if not isinstance(message["content"], str) or not message["content"].strip():
+            raise UserError(f"{where}: messages: content must be text that is not blank")

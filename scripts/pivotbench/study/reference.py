@@ -1,0 +1,162 @@
+"""config/README.md: every key, made from the models by ``python -m pivotbench.study.reference``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pivotbench.files import write_text
+from pivotbench.study.fields import RESERVED_NAMES
+from pivotbench.study.schema import study_schema
+
+REFERENCE_FILE = Path(__file__).parents[3] / "config" / "README.md"
+
+# Heading in the reference -> the mapping it describes; None is the study itself.
+_SECTIONS: tuple[tuple[str, str | None], ...] = (
+    ("The study", None),
+    ("`model`", "Model"),
+    ("`backends`", "Backends"),
+    ("`speculative`", "Speculative"),
+    ("`smoke`", "Smoke"),
+    ("`smoke.prompts[]`", "SmokePrompt"),
+    ("`throughput`", "Throughput"),
+    ("`throughput.workloads.<name>`", "Workload"),
+    ("`decision`", "Decision"),
+    ("`decision.metric`", "Metric"),
+    ("`decision.rounds`", "Rounds"),
+    ("`hosts`", "Hosts"),
+)
+
+_INTRODUCTION = """\
+# The study file
+
+A study is one YAML file: `snakemake --cores 1 all --config study=PATH`. Without `study=`, it is
+[config.yaml](config.yaml), which needs no GPU. A wrong study is refused before anything starts, with the
+file, the line, the key and, for a misspelling, the nearest right one. Editors that know YAML schemas complete
+and check keys when the first line names
+[the schema](../workflow/schemas/study.schema.json), as in config.yaml.
+
+This page is generated from the models in `scripts/pivotbench/study/`:
+`PYTHONPATH=scripts python -m pivotbench.study.reference`.
+
+## Rules for every key
+
+- A key that is not listed here is refused, and so is a key given twice or without a value.
+- Only `true` and `false` are booleans: `on`, `off`, `yes` and `no` are text, as servers expect them.
+- A number that is meant as text, such as a revision of digits only, goes in quotes.
+- Relative paths start from the study file's folder.
+- Anchors and aliases work; merge keys (`<<`) and tags (`!x`) do not.
+- Names of studies, configurations and workloads are lower-case letters, digits, `.` and `-`, 100 characters
+  at most, and begin with a letter or a digit. These cannot name a configuration: RESERVED.
+- The order of keys never matters.
+
+## Flags
+
+`serve`, each configuration of `backends`, and each of `speculative` are flags of the engine's own command
+line, written without dashes. A speculative configuration is added to its backend, and that to `serve`;
+where two give the same flag, the more special one wins. `true` gives a flag without a value, `false` leaves
+it out, and a list gives several values to a flag that takes them. Flags are checked against the list of the
+installed engine. The model, the address, the port and the served name are set for every launch and cannot be
+flags of a study.
+
+A `matrix` makes one configuration of every combination of its values, less those that `exclude` matches;
+named configurations may stand beside it. A generated name joins the values in the order of their flags'
+names; numbers, booleans and words such as `on` carry their flag:
+
+```yaml
+backends:
+  matrix: {attention-backend: [triton, flashinfer], num-continuous-decode-steps: [1, 4]}
+  exclude: [{attention-backend: triton, num-continuous-decode-steps: 4}]
+# flashinfer-num-continuous-decode-steps-1, flashinfer-num-continuous-decode-steps-4,
+# triton-num-continuous-decode-steps-1
+```
+
+## Prompt files
+
+One JSON object a line, with an `id` that is unique in the file, and either `prompt`, which is what the user
+says, or `messages`, a conversation:
+
+```json
+{"id": "sky", "prompt": "Why is the sky blue?"}
+{"id": "sea", "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]}
+```
+
+[prompts/](prompts/) holds `repetitive.jsonl` (answers repeat the prompt, the best case for drafting),
+`free.jsonl` (open prose, a hard case), `code.jsonl` and `question-answering.jsonl`.
+"""
+
+
+def reference_text() -> str:
+    """Return the reference as it is committed."""
+    schema = study_schema()
+    definitions = schema["$defs"]
+    reserved = ", ".join(f"`{name}`" for name in sorted(RESERVED_NAMES))
+    parts = [_INTRODUCTION.replace("RESERVED", reserved)]
+    for heading, name in _SECTIONS:
+        definition = definitions[name] if name else schema
+        parts.append(_section(heading, definition, definitions))
+    return "\n".join(parts)
+
+
+def _section(heading: str, definition: dict[str, Any], definitions: dict[str, Any]) -> str:
+    required = definition.get("required", [])
+    rows = [f"## {heading}", "", definition["description"], ""]
+    rows += ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for key, field in definition["properties"].items():
+        default = "**required**" if key in required else _default(field)
+        rows.append(f"| `{key}` | {_type(field, definitions)} | {default} | {field['description']} |")
+    if "patternProperties" in definition:
+        rows.append("| any other name | mapping of flags | | The flags of the configuration of that name. |")
+    return "\n".join(rows) + "\n"
+
+
+def _default(field: dict[str, Any]) -> str:
+    if "default" not in field:
+        return ""
+    default = field["default"]
+    return f"`{int(default) if isinstance(default, float) and default.is_integer() else default}`"
+
+
+def _type(field: dict[str, Any], definitions: dict[str, Any]) -> str:
+    if "enum" in field:
+        return " or ".join(f"`{choice}`" for choice in field["enum"])
+    if "$ref" in field:
+        return "mapping, below" if field["$ref"].rsplit("/", 1)[1] in definitions else "mapping"
+    if "anyOf" in field:
+        return " or ".join(dict.fromkeys(_type(item, definitions) for item in field["anyOf"]))
+    if field["type"] == "array":
+        return f"list of {_plural(_type(field['items'], definitions))}"
+    if field["type"] == "object":
+        return "mapping" if "additionalProperties" not in field else _mapping(field["additionalProperties"])
+    words = {"string": "text", "integer": "whole number", "number": "number", "boolean": "boolean"}
+    return words[field["type"]] + _range(field)
+
+
+def _mapping(values: dict[str, Any]) -> str:
+    if values.get("type") == "number":
+        return "mapping of numbers"
+    if "anyOf" in values:
+        return "mapping of flags"
+    return "mapping of lists" if values.get("type") == "array" else "mapping"
+
+
+def _plural(words: str) -> str:
+    return words.replace("whole number", "whole numbers").replace("mapping", "mappings", 1)
+
+
+def _range(field: dict[str, Any]) -> str:
+    if "exclusiveMaximum" in field:
+        return f" between {field['exclusiveMinimum']:g} and {field['exclusiveMaximum']:g}"
+    if "exclusiveMinimum" in field:
+        return f" above {field['exclusiveMinimum']:g}"
+    return f", at least {field['minimum']:g}" if "minimum" in field else ""
+
+
+def main() -> None:
+    """Write the reference to its place in the repository."""
+    write_text(REFERENCE_FILE, reference_text())
+    print(f"wrote {REFERENCE_FILE}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""How a study measures and decides: smoke test, workloads, metric, rounds, hosts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from pivotbench.study.fields import (
+    Concurrencies,
+    Positive,
+    Seconds,
+    Strict,
+    StudyPath,
+    Text,
+    check_name,
+    folder_of,
+    refusal,
+)
+from pivotbench.study.prompts import check_prompts
+
+
+class SmokePrompt(Strict):
+    """One question of the smoke test, with at most one expectation of the answer."""
+
+    ask: Text = Field(description="What the user says.")
+    contains: Text | None = Field(default=None, description="The answer must contain this text.")
+    matches: Text | None = Field(default=None, description="The answer must match this regular expression.")
+    equals: Text | None = Field(default=None, description="The answer, trimmed, must be this text.")
+
+    @model_validator(mode="after")
+    def _one_expectation(self) -> SmokePrompt:
+        given = [key for key in ("contains", "matches", "equals") if getattr(self, key) is not None]
+        if len(given) > 1:
+            raise refusal(f"give one expectation, not {' and '.join(given)}", given[1])
+        if self.matches is not None:
+            try:
+                re.compile(self.matches)
+            except (re.error, RecursionError, OverflowError) as error:
+                raise refusal(f"not a regular expression: {error}", "matches") from None
+        return self
+
+
+class Smoke(Strict):
+    """The smoke test: does the server answer sensibly at all?"""
+
+    max_tokens: Positive = Field(default=64, description="Longest answer, in tokens.")
+    prompts: list[SmokePrompt] = Field(min_length=1, description="Questions, asked one at a time.")
+
+    @model_validator(mode="after")
+    def _asks_once(self) -> Smoke:
+        seen: dict[str, int] = {}
+        for index, prompt in enumerate(self.prompts):
+            if prompt.ask in seen:
+                raise refusal(f"asks the same as prompt {seen[prompt.ask]}", "prompts", index)
+            seen[prompt.ask] = index
+        return self
+
+
+class Workload(Strict):
+    """What is sent to the server while it is measured."""
+
+    kind: Literal["text", "synthetic"] = Field(
+        description="text: prompts from a file. synthetic: random tokens, which cannot judge speculation."
+    )
+    prompts: StudyPath | None = Field(
+        default=None,
+        description="For kind text: a JSONL file of prompts, relative to the study file.",
+    )
+    prompt_tokens: Positive | None = Field(
+        default=None, description="For kind synthetic: length of each random prompt, in tokens."
+    )
+    output_tokens: Annotated[int, Field(ge=2)] = Field(description="Longest answer, in tokens; at least 2.")
+    concurrency: Concurrencies = Field(description="Numbers of requests in flight, each measured on its own.")
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self, info: ValidationInfo) -> Workload:
+        if self.kind == "text":
+            if self.prompts is None:
+                raise refusal("kind text needs prompts, the path of a JSONL file")
+            if self.prompt_tokens is not None:
+                raise refusal("belongs to kind synthetic; kind text takes prompts", "prompt_tokens")
+            if not self.prompts.is_file():
+                raise refusal(f"no such file: {self.prompts}", "prompts")
+            check_prompts(self.prompts, _as_shown(self.prompts, folder_of(info)))
+        else:
+            if self.prompt_tokens is None:
+                raise refusal("kind synthetic needs prompt_tokens")
+            if self.prompts is not None:
+                raise refusal("belongs to kind text; kind synthetic takes prompt_tokens", "prompts")
+        return self
+
+
+class Throughput(Strict):
+    """How speed is measured, in every round, on every workload, at every concurrency."""
+
+    seconds: Seconds = Field(default=30.0, description="Measured time, at least, after the warm-up.")
+    windows: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=5, description="Samples the measured time is cut into."
+    )
+    min_requests: Positive = Field(default=8, description="Completed requests, at least.")
+    workloads: dict[str, Workload] = Field(min_length=1, description="Workloads by name.")
+
+    @field_validator("workloads")
+    @classmethod
+    def _names_are_usable(cls, workloads: dict[str, Workload]) -> dict[str, Workload]:
+        for name in workloads:
+            check_name(name, name)
+        return workloads
+
+
+class Metric(Strict):
+    """The one number that decides: the weighted geometric mean of output tokens per second."""
+
+    workloads: dict[str, Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]] = Field(
+        min_length=1, description="Weight of each workload that counts."
+    )
+    concurrency: Positive = Field(description="Requests in flight at which speed counts.")
+
+
+class Rounds(Strict):
+    """How often a configuration is relaunched."""
+
+    min: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=3, description="Rounds before anything is decided."
+    )
+    max: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=10, description="Rounds after which measuring stops."
+    )
+
+    @model_validator(mode="after")
+    def _min_below_max(self) -> Rounds:
+        if self.min > self.max:
+            raise refusal(f"min {self.min} is above max {self.max}")
+        return self
+
+
+class Decision(Strict):
+    """What decides, and how sure to be."""
+
+    metric: Metric = Field(description="What is compared.")
+    margin: Annotated[float, Field(gt=0, lt=1)] = Field(
+        default=0.05, description="Relative difference that does not matter: within it, two are equivalent."
+    )
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(
+        default=0.95, description="Confidence of every interval and verdict."
+    )
+    rounds: Rounds = Field(default_factory=Rounds, description="Relaunches of each configuration.")
+    reference: str | None = Field(
+        default=None, description="Configuration that the others' answers and speeds are set against."
+    )
+
+
+class Hosts(Strict):
+    """What one server needs of a host."""
+
+    gpus: Annotated[int, Field(ge=0, le=1024)] = Field(description="GPUs one server uses; 0 for the CPU.")
+    launch_timeout_seconds: Seconds = Field(
+        default=1800.0, description="Longest launch of a server that lives."
+    )
+    slot_wait_seconds: Seconds = Field(
+        default=3600.0, description="Longest wait for GPUs in use by another run."
+    )
+
+
+def _as_shown(file: Path, folder: Path) -> Path:
+    """Return ``file`` as the user would write it from where the study was named."""
+    return folder / file.relative_to(folder.absolute()) if file.is_relative_to(folder.absolute()) else file

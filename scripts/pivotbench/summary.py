@@ -1,0 +1,233 @@
+"""The decision for people: summary.md, and a dozen lines for the end of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Decision = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+
+def terminal_summary(decision: Decision) -> str:
+    """Return about a dozen plain lines: winner, ranking, eliminated, speculation, what is open."""
+    lines = [f"{decision['study']}: {_winner_line(decision)}"]
+    if decision["launch_command"]:
+        lines.append(f"  launch      {decision['launch_command']}")
+    lines.append(f"  metric      {_metric(decision)}")
+    ranking, reference = _winner_phase(decision)
+    for i, row in enumerate(ranking[:3]):
+        label = "ranking" if i == 0 else ""
+        verdict = _against(decision, row["configuration"], reference)
+        lines.append(f"  {label:<11} {row['configuration']}: {_mean(row)}{verdict and ', ' + verdict}")
+    for i, row in enumerate(decision["eliminated"][:3]):
+        label = "eliminated" if i == 0 else ""
+        lines.append(
+            f"  {label:<11} {row['configuration']}: {row['code']} at {row['stage']}, {row['reason']}"
+        )
+    best = _best_speculation(decision)
+    for i, row in enumerate(best):
+        label = "speculation" if i == 0 else ""
+        lines.append(f"  {label:<11} {_place(row)}: {row['configuration']} {_speculation_line(row)}")
+    spent = decision["cost"]
+    lines.append(f"  cost        {spent['launches']} launches, {_spent(spent)}")
+    return "\n".join(lines) + "\n"
+
+
+def summary_markdown(decision: Decision) -> str:
+    """Return summary.md: two minutes' read in GitHub flavoured Markdown."""
+    parts = [
+        f"# {_text(decision['study'])}\n",
+        f"**{_text(_winner_line(decision))}**\n",
+        _text(f"{decision['model']} on {decision['engine']}, {_where(decision['environment'])}. ")
+        + _text(f"Metric: {_metric(decision)}.")
+        + "\n",
+    ]
+    if decision["launch_command"]:
+        parts.append(f"```sh\n{decision['launch_command']}\n```\n")
+    parts += [
+        _section("Ranking", _ranking(decision)),
+        _section("Speculation", _speculation(decision["speculation"])),
+        _section("Eliminated", _eliminated(decision["eliminated"])),
+        _section("Hypotheses", _bullets(decision["hypotheses"], "**{verdict}**: {statement}. {evidence}.")),
+        _section("Next levers", _levers(decision["next_levers"])),
+        _section("What may be wrong with this", _bullets(decision["threats"], "{message}")),
+        _section("How it was decided", _log(decision)),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _winner_line(decision: Decision) -> str:
+    winner = decision["winner"]
+    if winner is None:
+        return "no winner: nothing is healthy and ranked"
+    own = next((row for row in decision["ranking"] if row["configuration"] == winner), None)
+    speed = f" at {own['mean_tok_s']:.1f} tok/s" if own else ""
+    rivals = {name: v for name, v in _verdicts(decision, winner).items() if v["verdict"] != "not_comparable"}
+    equals = [name for name, row in rivals.items() if row["verdict"] == "equivalent"]
+    open_ = [name for name, row in rivals.items() if row["verdict"] == "undecided"]
+    also = f", equivalent to {', '.join(equals)}" if equals else ""
+    unclear = f"; not told apart from {', '.join(open_)}" if open_ else ""
+    return f"{winner} wins{speed}{also}{unclear}"
+
+
+def _winner_phase(decision: Decision) -> tuple[list[Row], str | None]:
+    """Return the ranking of the phase the winner comes from, and whom the others are compared with."""
+    winner = decision["winner"]
+    ranking = decision["ranking"]
+    phase = next((r["phase"] for r in ranking if r["configuration"] == winner), "backends")
+    rows = [row for row in ranking if row["phase"] == phase]
+    return rows, _reference(decision, rows)
+
+
+def _reference(decision: Decision, rows: Sequence[Row]) -> str | None:
+    names = [row["configuration"] for row in rows]
+    return decision["winner"] if decision["winner"] in names else names[0] if names else None
+
+
+def _verdicts(decision: Decision, name: str | None) -> dict[str, Row]:
+    """Return the comparisons with ``name`` by the other's name, their verdicts being the other's."""
+    turn = {"faster": "slower", "slower": "faster"}
+    found = {}
+    for row in decision["comparisons"]:
+        if row["b"] == name:
+            found[row["a"]] = row
+        elif row["a"] == name:
+            found[row["b"]] = {**row, "verdict": turn.get(row["verdict"], row["verdict"])}
+    return found
+
+
+def _against(decision: Decision, name: str, reference: str | None) -> str:
+    row = _verdicts(decision, reference).get(name)
+    if row is None:
+        return ""
+    needed = row["rounds_needed"]
+    more = f", about {needed} more round{'s' if needed > 1 else ''}" if needed else ""
+    return str(row["verdict"]).replace("_", " ") + more
+
+
+def _mean(row: Row) -> str:
+    if row["ci"] is None:
+        return f"{row['mean_tok_s']:.1f} tok/s (1 round)"
+    low, high = row["ci"]
+    rounds = f"{row['rounds']} round{'s' if row['rounds'] > 1 else ''}"
+    return f"{row['mean_tok_s']:.1f} tok/s ({low:.1f} to {high:.1f}, {rounds})"
+
+
+def _metric(decision: Decision) -> str:
+    metric = decision["metric"]
+    mix = ", ".join(f"{w} x {weight:g}" for w, weight in metric["workloads"].items())
+    return f"output tok/s at concurrency {metric['concurrency']} ({mix}), margin {100 * metric['margin']:g} %"
+
+
+def _place(row: Row) -> str:
+    return f"{row['workload']} at {row['concurrency']}"
+
+
+def _best_speculation(decision: Decision) -> list[Row]:
+    """The fastest speculative configuration for each workload at the metric's concurrency."""
+    best: dict[str, Row] = {}
+    for row in decision["speculation"]:
+        if row["concurrency"] == decision["metric"]["concurrency"]:
+            held = best.get(row["workload"])
+            if held is None or (row["speedup"] or 0) > (held["speedup"] or 0):
+                best[row["workload"]] = row
+    return [best[w] for w in sorted(best)][:3]
+
+
+def _speculation_line(row: Row) -> str:
+    if row["speedup"] is None or row["evidence"] != "text":
+        return str(row["why"])
+    interval = f" ({row['ci'][0]:.2f} to {row['ci'][1]:.2f})" if row["ci"] else ""
+    length = f", {row['acceptance_length']:.2f} tokens a pass" if row["acceptance_length"] else ""
+    return f"{row['verdict']}, {row['speedup']:.2f} times as fast{interval}{length}"
+
+
+def _spent(cost: Row) -> str:
+    if cost["gpu_seconds"]:
+        return f"{cost['gpu_seconds'] / 3600:.2f} GPU-hours"
+    return f"{cost['server_seconds']:.0f} s of server time"
+
+
+def _where(environment: Row) -> str:
+    gpus = environment.get("gpus") or []
+    if gpus:
+        return f"{len(gpus)}x {gpus[0].get('name')}"
+    return str(environment.get("cpu_model") or "unknown hardware")
+
+
+def _section(title: str, body: str) -> str:
+    return f"## {title}\n\n{body}" if body else ""
+
+
+def _ranking(decision: Decision) -> str:
+    tables = []
+    for phase in dict.fromkeys(row["phase"] for row in decision["ranking"]):
+        rows = [row for row in decision["ranking"] if row["phase"] == phase]
+        reference = _reference(decision, rows)
+        lines = [
+            f"| {_text(row['configuration'])} | {_mean(row)} | "
+            f"{_against(decision, row['configuration'], reference)} |"
+            for row in rows
+        ]
+        head = [phase, "mean (interval, rounds)", f"against {_text(reference)}"]
+        tables.append(_table(head, lines))
+    return "\n".join(tables)
+
+
+def _speculation(rows: Sequence[Row]) -> str:
+    lines = [
+        f"| {_text(r['configuration'])} | {_place(r)} | {_figure(r['acceptance_length'])} | "
+        f"{_figure(r['step_cost_ratio'])}{' (derived)' if r['derived'] and r['step_cost_ratio'] else ''} | "
+        f"{_text(r['why'])} |"
+        for r in rows
+    ]
+    return _table(["configuration", "workload", "tokens a pass", "cost of a pass", "verdict"], lines)
+
+
+def _eliminated(rows: Sequence[Row]) -> str:
+    lines = []
+    for row in rows:
+        links = "".join(f" ([{i}]({link}))" for i, link in enumerate(row["links"], 1))
+        name, reason = _text(row["configuration"]), _text(row["reason"])
+        lines.append(f"- {name}: `{row['code']}` at {row['stage']}, {reason}{links}")
+        lines += [f"  - `{line}`" for line in row["evidence"][:2]]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _levers(rows: Sequence[Row]) -> str:
+    return "\n".join(
+        f"{i}. **{_text(r['lever'])}**: {_text(r['because'])}. Refuted by: {_text(r['refuted_by'])}.\n\n"
+        f"   ```yaml\n{_indented(r['snippet'])}   ```\n"
+        for i, r in enumerate(rows, 1)
+    )
+
+
+def _log(decision: Decision) -> str:
+    spent = decision["cost"]
+    statement = _text(decision["confidence"]["statement"])
+    lines = [*decision["log"], f"cost: {spent['launches']} launches, {_spent(spent)}"]
+    return "".join(f"- {_text(line)}\n" for line in lines) + f"\n{statement}\n"
+
+
+def _bullets(rows: Sequence[Row], template: str) -> str:
+    return "".join("- " + template.format(**{k: _text(v) for k, v in row.items()}) + "\n" for row in rows)
+
+
+def _table(head: Sequence[str], lines: Sequence[str]) -> str:
+    if not lines:
+        return ""
+    return "\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines]) + "\n"
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _indented(snippet: str) -> str:
+    return "".join(f"   {line}\n" for line in snippet.splitlines())
+
+
+def _text(value: Any) -> str:
+    """Return text that Markdown tables and inline HTML leave alone."""
+    return str(value).replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

@@ -1,0 +1,71 @@
+"use strict";
+(() => {
+  const NARROW = 560, GAP = 36, AXIS = 64;
+  const config = JSON.parse(document.getElementById("chart-config").textContent);
+  const figures = [...document.querySelectorAll("figure[data-chart]")];
+  const rows = [...document.querySelectorAll("tr[data-name]")];
+  const views = new Map();
+  let chosen = "";
+
+  function sized(source, width) {
+    const spec = JSON.parse(source);
+    const narrow = width < NARROW;
+    for (const param of spec.params) if (param.name === "narrow") param.value = narrow;
+    if (spec.facet) {
+      const panels = new Set(Object.values(spec.datasets || {}).concat([spec.data.values || []]).flat().map((row) => row.workload)).size;
+      const columns = narrow ? 1 : Math.min(2, panels);
+      spec.columns = columns;
+      spec.spec.width = Math.floor((width - GAP * (columns - 1)) / columns - AXIS);
+      if (narrow) spec.spec.height = 220;
+    } else {
+      spec.width = width - 8;
+      spec.autosize = { type: "fit-x", contains: "padding" };
+    }
+    const axis = { ...config.axis, labelLimit: narrow ? Math.floor(width * 0.36) : config.axis.labelLimit };
+    return [spec, { ...config, axis }];
+  }
+
+  let shown = "";
+  function bringOut(name) {
+    if (name === shown) return;
+    shown = name;
+    for (const view of views.values()) view.signal("focus", name).runAsync();
+    for (const row of rows) row.classList.toggle("lit", name !== "" && row.dataset.name === name);
+  }
+
+  async function draw(figure) {
+    const plot = figure.querySelector(".plot");
+    const width = plot.clientWidth;
+    if (!width || figure.dataset.width === String(width)) return;
+    figure.dataset.width = String(width);
+    const [spec, look] = sized(figure.querySelector(".spec").textContent, width);
+    views.get(figure)?.finalize();
+    const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, config: look, defaultStyle: false };
+    const { view } = await window.vegaEmbed(plot, spec, options);
+    view.addEventListener("mouseover", (_, item) => bringOut(item?.datum?.name || chosen));
+    view.addEventListener("mouseout", () => bringOut(chosen));
+    view.signal("focus", chosen).run();
+    plot.querySelector("svg")?.setAttribute("aria-hidden", "true");
+    views.set(figure, view);
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-focus]");
+    if (!button) return;
+    chosen = chosen === button.dataset.focus ? "" : button.dataset.focus;
+    for (const each of document.querySelectorAll("button[data-focus]")) {
+      each.setAttribute("aria-pressed", String(each.dataset.focus === chosen));
+    }
+    bringOut(chosen);
+  });
+
+  for (const row of rows) {
+    row.addEventListener("mouseenter", () => bringOut(row.dataset.name));
+    row.addEventListener("mouseleave", () => bringOut(chosen));
+  }
+
+  let pending = 0;
+  const drawAll = () => Promise.all(figures.map(draw)).then(() => { document.documentElement.dataset.drawn = "yes"; });
+  window.addEventListener("resize", () => { clearTimeout(pending); pending = setTimeout(drawAll, 120); });
+  drawAll();
+})();

@@ -1,0 +1,79 @@
+"""Why a decision may not hold: each threat has one code and one wording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+from pivotbench.contest import Contest
+from pivotbench.decision_rules import DecisionRules
+
+Row = Mapping[str, Any]
+
+
+class Threat(Enum):
+    """The known threats; the value is the wording."""
+
+    NOISE_UNKNOWN = "nobody knows how much a relaunch changes: no configuration of {phase} has two rounds"
+    NOISY = "launches spread by {sd:.1%} in {phase}, not small against a margin of {margin:.1%}"
+    FEW_ROUNDS = "the noise of {phase} rests on {df} degrees of freedom: one odd launch weighs much"
+    CLIENT_BOUND = "the load generator may have limited {names}; rounds so marked are not ranked"
+    THROTTLED = "the hardware throttled during runs of {names}"
+    SYNTHETIC = "the metric uses random tokens, which cannot judge speculation"
+    SIMULATED = "acceptance of drafts was simulated for {names}"
+    ENVIRONMENTS = "{names} ran in a different environment and are not ranked with the others"
+    CONFOUNDED = "settings that nobody asked for differ between configurations, e.g. {example}"
+    FAILED_REQUESTS = "{count} requests failed or fell short in measured runs"
+    ONE_HOST = "everything was measured on one host: another one of the same kind may differ"
+
+
+SMALL_AGAINST_MARGIN = 1 / 3
+FEW_DF = 4
+
+
+def threats(
+    rules: DecisionRules,
+    states: Sequence[Contest],
+    rows: Sequence[Row],
+    comparisons: Iterable[Mapping[str, Any]],
+    hosts: frozenset[str],
+) -> list[dict[str, str]]:
+    """Return the threats that the evidence shows, each with its code and message."""
+    found: list[tuple[Threat, dict[str, Any]]] = []
+    for state in states:
+        found += _of_phase(rules, state)
+    for threat, flag in (
+        (Threat.CLIENT_BOUND, "client_bound"),
+        (Threat.THROTTLED, "throttled"),
+        (Threat.SIMULATED, "simulated"),
+    ):
+        if names := sorted({row["configuration"] for row in rows if row[flag]}):
+            found.append((threat, {"names": ", ".join(names)}))
+    if any(state.synthetic for state in states):
+        found.append((Threat.SYNTHETIC, {}))
+    if differing := next((c["confounders"][0] for c in comparisons if c["confounders"]), None):
+        found.append((Threat.CONFOUNDED, {"example": differing}))
+    runs = {(r["launch_id"], r["workload"], r["concurrency"]): r["requests_failed"] for r in rows}
+    if count := sum(runs.values()):
+        found.append((Threat.FAILED_REQUESTS, {"count": count}))
+    if len(hosts) == 1:
+        found.append((Threat.ONE_HOST, {}))
+    return [{"code": threat.name.lower(), "message": threat.value.format(**facts)} for threat, facts in found]
+
+
+def _of_phase(rules: DecisionRules, state: Contest) -> list[tuple[Threat, dict[str, Any]]]:
+    found: list[tuple[Threat, dict[str, Any]]] = []
+    apart = [n for n in state.alive if state.subjects[n].rounds and n not in state.ranked]
+    if apart:
+        found.append((Threat.ENVIRONMENTS, {"names": ", ".join(apart)}))
+    if len(state.ranked) < 2:
+        return found
+    phase = f"the {state.phase} phase"
+    if state.noise is None:
+        return [*found, (Threat.NOISE_UNKNOWN, {"phase": phase})]
+    if state.noise.sd > rules.margin * SMALL_AGAINST_MARGIN:
+        found.append((Threat.NOISY, {"sd": state.noise.sd, "phase": phase, "margin": rules.margin}))
+    if state.noise.df < FEW_DF:
+        found.append((Threat.FEW_ROUNDS, {"phase": phase, "df": state.noise.df}))
+    return found

@@ -1,0 +1,187 @@
+"""Decisions for charts and report, written down rather than computed: what is shown is under test here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, Drafts, noisy, write_cells
+
+from pivotbench.evidence import CellFiles, read_cell
+from pivotbench.measurements import collect
+from pivotbench.results import Reason
+
+STUDY = "sample"
+SPEEDS = {"flash-on": 92.0, "kv-q8": 90.5, "flash-off": 75.0, "no-repack": 55.0}
+GAINS = {"ngram-simple": {"repetitive": 1.55, "free": 0.94}, "ngram-mod": {"repetitive": 0.98, "free": 0.8}}
+DRAFTS = {
+    "ngram-simple": {"repetitive": Drafts(840, 710), "free": Drafts(310, 20)},
+    "ngram-mod": {"repetitive": Drafts(600, 60), "free": Drafts(0, 0)},
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A results folder with what charts and report read of it."""
+
+    folder: Path
+    decision: dict[str, Any]
+    measurements: pd.DataFrame
+    cells: list[CellFiles]
+
+
+def sample(
+    root: Path,
+    *,
+    speeds: Mapping[str, float] = SPEEDS,
+    rounds: int = 3,
+    verdicts: Mapping[str, str] | None = None,
+    speculation: bool = True,
+    broken: bool = True,
+    evidence_line: str | None = None,
+    load_sd: float = 0.025,
+) -> Sample:
+    """Return a campaign; ``verdicts`` are those against the first, which always wins unless nothing ran."""
+    names = list(speeds)
+    cells = [
+        Cell("backends", name, round_, tok_s=loads(name, speeds[name], round_, load_sd), flags={"flash-attn": "on", "variant": name})
+        for round_ in range(1, rounds + 1)
+        for name in names
+    ]
+    if broken:
+        reason = UNSUPPORTED
+        if evidence_line is not None:
+            reason = type(reason)(reason.code, reason.kind, reason.message, (evidence_line,))
+        cells.append(Cell("backends", "kv-q8-no-flash", 1, failed="launch", reason=reason))
+        cells.append(Cell("backends", "kv-q4", 1, failed="smoke", reason=GARBAGE))
+    drafting = list(GAINS) if speculation and names else []
+    for round_ in range(1, rounds + 1):
+        for name in ["none", *drafting] if drafting else []:
+            gain = GAINS.get(name, {})
+            tok_s = loads(f"{names[0]}+{name}", speeds[names[0]], round_, load_sd, gain)
+            cells.append(
+                Cell("speculative", f"{names[0]}+{name}", round_, tok_s=tok_s, drafts=DRAFTS.get(name, {}))
+            )
+    read = [read_cell(folder) for folder in write_cells(root, STUDY, cells)]
+    decision = decided(speeds, rounds, verdicts or {}, drafting, broken)
+    return Sample(root / STUDY, decision, collect(read), read)
+
+
+def loads(
+    name: str, speed: float, round_: int, sd: float, gain: Mapping[str, float] | None = None
+) -> dict[tuple[str, int], float]:
+    """Return tok/s by workload and concurrency, noisy from round to round."""
+    gain = gain or {}
+    return {
+        (w, c): noisy(speed * gain.get(w, 1.0) * (1 if c == 1 else 1.6), sd, name, round_, w, c)
+        for w in ("repetitive", "free")
+        for c in (1, 4)
+    }
+
+
+def decided(
+    speeds: Mapping[str, float], rounds: int, verdicts: Mapping[str, str], drafting: Sequence[str], broken: bool
+) -> dict[str, Any]:
+    """Return a decision with every key that decision.json has."""
+    names = list(speeds)
+    winner = names[0] if names else None
+    comparisons = [comparison(name, speeds[name] / speeds[names[0]], verdicts, winner) for name in names[1:]]
+    alike = [name for name in names if name == winner or verdicts.get(name) == "equivalent"]
+    return {
+        "schema": "pivotbench/decision/1",
+        "study": STUDY,
+        "engine": "llamacpp",
+        "model": "SmolLM2-135M-Instruct",
+        "metric": {"workloads": {"repetitive": 1.0, "free": 1.0}, "concurrency": 1, "margin": 0.1, "confidence": 0.95, "unit": "output tok/s"},
+        "confidence": {"looks": 2, "comparisons": {"backends": 6}, "noise": {"backends": {"sd": 0.024, "df": 8}}, "statement": "All intervals hold together with a probability of 95 %."},
+        "environment": dict(ENVIRONMENT),
+        "winner": winner,
+        "launch_command": f"python -m server --model model.gguf --variant {winner}" if winner else None,
+        "ranking": [
+            {"phase": "backends", "configuration": n, "mean_tok_s": s, "ci": [s * 0.96, s * 1.04] if rounds > 1 else None, "rounds": rounds}
+            for n, s in speeds.items()
+        ],
+        "classes": [
+            {"phase": "backends", "leader": group[0], "members": group, "undecided": []}
+            for group in ([alike, *([n] for n in names if n not in alike)] if names else [])
+        ],
+        "comparisons": comparisons,
+        "eliminated": [
+            failed("kv-q4", "smoke", GARBAGE),
+            failed("kv-q8-no-flash", "launch", UNSUPPORTED),
+        ]
+        if broken
+        else [],
+        "speculation": [verdict(winner, name, workload, c) for name in drafting for workload in GAINS[name] for c in (1, 4)],
+        "hypotheses": [
+            {"statement": "The measured equivalence is stable", "verdict": "untested", "evidence": "no two are equivalent"}
+        ],
+        "next_levers": [{
+                "lever": "longer drafts",
+                "because": "drafts are accepted to the end",
+                "snippet": "speculative:\n  longer: {draft-max: 16}",
+                "refuted_by": "acceptance length stays below 3.5",
+            }],
+        "threats": [{"code": "noise", "message": "Launches of one configuration differ by 2.4 %."}],
+        "cost": {"gpu_seconds": 0.0, "server_seconds": 512.0, "launches": len(names) * rounds + 2 * broken},
+        "log": ["backends, round 1: all have a value", "backends, round 2: no-repack is slower; the rest go on"],
+    }
+
+
+def failed(name: str, stage: str, reason: Reason) -> dict[str, Any]:
+    """Return the elimination of a configuration."""
+    return {
+        "phase": "backends",
+        "configuration": name,
+        "stage": stage,
+        "code": reason.code,
+        "reason": reason.message,
+        "evidence": list(reason.evidence),
+        "links": list(reason.links),
+    }
+
+
+def comparison(name: str, ratio: float, verdicts: Mapping[str, str], winner: str | None) -> dict[str, Any]:
+    """Return how ``name`` compares with the winner."""
+    verdict = verdicts.get(name, "slower" if ratio < 0.9 else "undecided")
+    return {
+        "phase": "backends",
+        "a": name,
+        "b": winner,
+        "ratio": ratio,
+        "ci": [ratio * 0.94, ratio * 1.06],
+        "verdict": verdict,
+        "rounds_needed": 4 if verdict == "undecided" else None,
+        "confounders": [],
+        "reason": "the interval does not settle it" if verdict == "undecided" else None,
+    }
+
+
+def verdict(base: str | None, name: str, workload: str, concurrency: int) -> dict[str, Any]:
+    """Return whether a speculative configuration pays on a workload."""
+    gain = GAINS[name][workload] * (1 if concurrency == 1 else 0.93)
+    accepted = (DRAFTS[name][workload].accepted or 0) / 1000
+    length = 1 / (1 - accepted)
+    word = "pays" if gain > 1.1 else "costs" if gain < 0.9 else "undecided"
+    return {
+        "configuration": f"{base}+{name}",
+        "baseline": f"{base}+none",
+        "workload": workload,
+        "concurrency": concurrency,
+        "speedup": gain,
+        "ci": [gain / math.exp(0.06), gain * math.exp(0.06)],
+        "acceptance_length": length,
+        "step_cost_ratio": length / gain,
+        "break_even": length / gain,
+        "draft_proposed": DRAFTS[name][workload].proposed,
+        "draft_accepted": DRAFTS[name][workload].accepted,
+        "derived": True,
+        "rounds_needed": 3 if word == "undecided" else None,
+        "evidence": "text",
+        "verdict": word,
+        "why": f"{length:.2f} tokens a pass against a step that costs {length / gain:.2f} plain ones",
+    }

@@ -1,0 +1,200 @@
+"""What a request gets: SGLang's native dialect and the OpenAI one over the same decoder."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import time
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from sglang.answers import Step, token_id
+from sglang.faults import say
+from sglang.generation import Generation
+
+if TYPE_CHECKING:
+    from sglang.server import ScriptedServer
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: ScriptedServer
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:  # noqa: ARG002
+        """Log as uvicorn does."""
+        host, port = self.client_address[:2]
+        say(f'INFO:     {host}:{port} - "{self.command} {self.path} HTTP/1.1" {code}')
+
+    def do_GET(self) -> None:
+        """Answer what can be asked without a body."""
+        path = urlsplit(self.path).path
+        server, args = self.server, self.server.args
+        if path == "/health":
+            self._json({})
+        elif path == "/health_generate":
+            self._json({}, 200 if server.warm else 503)
+        elif path in {"/server_info", "/get_server_info"}:
+            self._json(server.info())
+        elif path in {"/model_info", "/get_model_info"}:
+            self._json({"model_path": args.model_path, "is_generation": True})
+        elif path == "/v1/models":
+            card = {"id": server.served_name, "object": "model", "max_model_len": args.context_length or 4096}
+            self._json({"object": "list", "data": [card]})
+        elif path == "/flush_cache":
+            self._flush()
+        elif path == "/metrics" and args.enable_metrics:
+            self._metrics()
+        else:
+            self._json({"detail": "Not Found"}, 404)
+
+    def do_POST(self) -> None:
+        """Answer a generation, or a cache flush."""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        path = urlsplit(self.path).path
+        if path == "/flush_cache":
+            self._flush()
+        elif path not in {"/generate", "/v1/completions", "/v1/chat/completions"}:
+            self._json({"detail": "Not Found"}, 404)
+        elif not self.server.warm:
+            self._json({"error": {"message": "The server is warming up."}}, 503)
+        else:
+            asked = json.loads(body)
+            {"/generate": self._native, "/v1/completions": self._completion}.get(path, self._chat)(asked)
+
+    def _native(self, asked: dict[str, Any]) -> None:
+        sampling = asked.get("sampling_params") or {}
+        prompt = asked.get("text") or " ".join(map(str, asked.get("input_ids") or ()))
+        limit = sampling.get("max_new_tokens", 128)
+        logprobs = bool(asked.get("return_logprob"))
+
+        def shape(generation: Generation, step: Step | None) -> dict[str, Any] | None:
+            if step is None and generation.given:
+                return None
+            done = len(generation.given) == len(generation.tokens)
+            return {
+                "text": "".join(generation.given),
+                "output_ids": [token_id(t) for t in generation.given],
+                "meta_info": generation.meta_info(done=done, logprobs=logprobs),
+            }
+
+        ignore_eos = bool(sampling.get("ignore_eos"))
+        self._answer(prompt, limit, ignore_eos, bool(asked.get("stream")), shape, _native_whole(logprobs))
+
+    def _completion(self, asked: dict[str, Any]) -> None:
+        self._openai(asked, asked["prompt"], "text_completion", chat=False)
+
+    def _chat(self, asked: dict[str, Any]) -> None:
+        prompt = "\n".join(str(m["content"]) for m in asked["messages"])
+        self._openai(asked, prompt, "chat.completion", chat=True)
+
+    def _openai(self, asked: dict[str, Any], prompt: str, kind: str, *, chat: bool) -> None:
+        limit = asked.get("max_completion_tokens") or asked.get("max_tokens") or 128
+        head = {"id": uuid.uuid4().hex, "created": int(time.time()), "model": self.server.served_name}
+        wants_usage = bool((asked.get("stream_options") or {}).get("include_usage"))
+        thinking = self.server.script.reasoning if chat else 0
+
+        def part(given: list[str], before: int) -> dict[str, Any]:
+            thought = "".join(t for i, t in enumerate(given, before) if i < thinking)
+            text = "".join(t for i, t in enumerate(given, before) if i >= thinking)
+            if not chat:
+                return {"text": text}
+            return {"role": "assistant", "content": text or None, "reasoning_content": thought or None}
+
+        def shape(generation: Generation, step: Step | None) -> dict[str, Any] | None:
+            chunk = head | {"object": f"{kind}.chunk" if chat else kind}
+            if step is None:
+                return chunk | {"choices": [], "usage": generation.usage()} if wants_usage else None
+            before = len(generation.given) - len(step.tokens)
+            done = len(generation.given) == len(generation.tokens)
+            body = part(list(step.tokens), before)
+            choice = {"index": 0, "finish_reason": generation.finish if done else None}
+            return chunk | {"choices": [choice | ({"delta": body} if chat else body)], "usage": None}
+
+        def whole(generation: Generation) -> dict[str, Any]:
+            body = part(generation.given, 0)
+            choice = {"index": 0, "finish_reason": generation.finish} | ({"message": body} if chat else body)
+            return head | {"object": kind, "choices": [choice], "usage": generation.usage()}
+
+        self._answer(prompt, limit, bool(asked.get("ignore_eos")), bool(asked.get("stream")), shape, whole)
+
+    def _answer(
+        self,
+        prompt: str,
+        limit: int,
+        ignore_eos: bool,
+        stream: bool,
+        shape: Callable[[Generation, Step | None], dict[str, Any] | None],
+        whole: Callable[[Generation], dict[str, Any]],
+    ) -> None:
+        """Run one generation; one of a single token is a probe and neither counts nor goes wrong."""
+        server = self.server
+        probe = limit <= 1
+        with contextlib.nullcontext((0, 0)) if probe else server.counted() as place:
+            garbage = server.script.garbage if place[1] >= server.script.garbage_at else ""
+            generation = server.generation(prompt, limit=limit, ignore_eos=ignore_eos, garbage=garbage)
+            if not stream:
+                for _ in server.decode(generation, place):
+                    pass
+                self._json(whole(generation))
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for step in server.decode(generation, place):
+                self._event(shape(generation, step))
+            self._event(shape(generation, None))
+            self._chunk(b"data: [DONE]\n\n")
+            self._chunk(b"")
+
+    def _event(self, value: dict[str, Any] | None) -> None:
+        if value is not None:
+            self._chunk(f"data: {json.dumps(value)}\n\n".encode())
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    def _json(self, value: Any, status: int = 200) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _flush(self) -> None:
+        with self.server.lock:
+            self.server.seen_prompts.clear()
+        self._json({"success": True})
+
+    def _metrics(self) -> None:
+        server = self.server
+        label = f'{{model_name="{server.served_name}"}}'
+        text = (
+            f"sglang:num_running_reqs{label} {server.in_flight}\n"
+            f"sglang:num_queue_reqs{label} 0\n"
+            f"sglang:generation_tokens_total{label} {server.generated}\n"
+        )
+        data = text.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _native_whole(logprobs: bool) -> Callable[[Generation], dict[str, Any]]:
+    def whole(generation: Generation) -> dict[str, Any]:
+        return {
+            "text": "".join(generation.given),
+            "output_ids": [token_id(t) for t in generation.given],
+            "meta_info": generation.meta_info(done=True, logprobs=logprobs),
+        }
+
+    return whole

@@ -1,0 +1,139 @@
+"""The listening server: what its requests share, the scripted decoder, and what it says of itself."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.server
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from sglang.answers import Step, acceptance, answer, steps
+from sglang.dialects import Handler
+from sglang.faults import say
+from sglang.generation import Generation
+from sglang.script import Script
+
+VERSION_FILES = "sglang-*.dist-info/METADATA"
+
+
+class ScriptedServer(http.server.ThreadingHTTPServer):
+    """The listening server and what its requests share."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, args: argparse.Namespace, script: Script, die: Callable[[], NoReturn]) -> None:
+        self.args = args
+        self.script = script
+        self.die = die
+        self.warm = False
+        self.served_name = script.stranger or args.served_model_name or args.model_path
+        self.lock = threading.Lock()
+        self.in_flight = 0
+        self.begun = 0
+        self.generated = 0
+        self.seen_prompts: set[str] = set()
+        try:
+            super().__init__((args.host, args.port), Handler)
+        except OSError as error:
+            where = f"address ('{args.host}', {args.port}): {error.strerror}"
+            say(f"ERROR:    [Errno {error.errno}] error while attempting to bind on {where}")
+            raise SystemExit(1) from error
+
+    def server_bind(self) -> None:
+        """Bind without the name lookup that HTTPServer makes."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.args.host, self.args.port
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that went away."""
+
+    @property
+    def speculative(self) -> bool:
+        """Whether this server drafts."""
+        return self.args.speculative_algorithm is not None
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[tuple[int, int]]:
+        """Count a request while it runs; gives its number (from 1) and how many are in flight with it."""
+        with self.lock:
+            self.begun += 1
+            self.in_flight += 1
+            place = self.begun, self.in_flight
+        try:
+            yield place
+        finally:
+            with self.lock:
+                self.in_flight -= 1
+
+    def generation(self, prompt: str, *, limit: int, ignore_eos: bool, garbage: str) -> Generation:
+        """Return a fresh generation; a prompt seen since the last flush is cached but for its last token."""
+        tokens, finish = answer(prompt, limit=limit, ignore_eos=ignore_eos, garbage=garbage)
+        count = max(1, len(prompt.split()))
+        with self.lock:
+            cached = count - 1 if prompt in self.seen_prompts and not self.args.disable_radix_cache else 0
+            self.seen_prompts.add(prompt)
+        length = acceptance(self.args.script_acceptance, prompt) if self.speculative else None
+        return Generation(prompt, count, cached, tokens, finish, length, self.drafted)
+
+    @property
+    def drafted(self) -> int:
+        """Draft tokens a step."""
+        asked = self.args.speculative_num_draft_tokens
+        return (asked - 1) if asked else (self.args.speculative_num_steps or 4)
+
+    def decode(self, generation: Generation, place: tuple[int, int]) -> Iterator[Step]:
+        """Yield steps at the scripted pace; dies or hangs in the middle where the script says so."""
+        number, together = place
+        script, args = self.script, self.args
+        doomed = 0 < script.die_after < number or 0 < script.die_at <= together
+        stuck = 0 < script.hang_after < number
+        cost = args.script_step_cost if self.speculative else 1.0
+        plan = list(steps(generation.tokens, length=generation.length, drafted=generation.drafted))
+        fatal = min(2, len(plan) - 1)
+        due = time.monotonic() + args.script_prefill_seconds
+        for index, step in enumerate(plan):
+            if index:
+                due += args.script_token_seconds * cost
+            time.sleep(max(0.0, due - time.monotonic()))
+            if index == fatal and doomed:
+                self.die()
+            while index == fatal and stuck:
+                time.sleep(1)
+            generation.take(step)
+            with self.lock:
+                self.generated += len(step.tokens)
+            yield step
+
+    def info(self) -> dict[str, Any]:
+        """Return what /server_info reports: arguments in effect, one internal state a DP rank, version."""
+        arguments = {k: v for k, v in vars(self.args).items() if not k.startswith("script")}
+        arguments["attention_backend"] = arguments["attention_backend"] or "fa3"
+        arguments["served_model_name"] = self.served_name
+        running = arguments["max_running_requests"] or (48 if self.speculative else 4096)
+        arguments["max_running_requests"] = running
+        arguments |= self.script.override
+        state = arguments | {
+            "_resolved_overrides": [["_scripted", self.script.override]] if self.script.override else [],
+            "_runtime_mutations": [["scheduler.defaults", {"pp_max_micro_batch_size": running}]],
+            "effective_max_running_requests_per_dp": running,
+            "memory_usage": {"weight": 9.09, "kvcache": 95.98, "token_capacity": 698_890, "graph": 0.06},
+        }
+        return arguments | {
+            "status": "ready",
+            "max_total_num_tokens": 698_890,
+            "internal_states": [state] * self.args.dp_size,
+            "version": installed_version(),
+        }
+
+
+def installed_version() -> str:
+    """Return the version in the metadata beside this package."""
+    site = Path(__file__).parent.parent
+    metadata = next(site.glob(VERSION_FILES)).read_text(encoding="utf-8")
+    return metadata.partition("\nVersion:")[2].partition("\n")[0].strip()

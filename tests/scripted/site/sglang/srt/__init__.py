@@ -1,0 +1,1 @@
+"""The part of SGLang's package tree that the engine adapter looks at."""

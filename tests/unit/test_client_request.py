@@ -1,0 +1,167 @@
+"""One request against a real server on loopback: what happened is what the record says."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from pivotbench.client.dialects import Ask, Message
+from pivotbench.client.request import Exchange, Identity, RequestRecord, Target, new_session
+from unit.streaming_server import Handler, Stream, StreamingServer
+
+ASK: tuple[Message, ...] = ({"role": "user", "content": "hi"},)
+
+
+def ask_once(handler: Handler, *, tokens: int = 3, stall: float = 5.0, times: int = 1) -> list[RequestRecord]:
+    async def go(url: str) -> list[RequestRecord]:
+        records = []
+        async with new_session(1) as session:
+            for index in range(times):
+                exchange = Exchange(
+                    Identity("w", "text", 1, index, "p"),
+                    Ask(ASK, tokens, ignore_eos=True),
+                    "openai-chat",
+                    asyncio.get_running_loop().time(),
+                )
+                await exchange.run(session, Target(url, "openai-chat", "m", stall))
+                records.append(exchange.record(measured=True))
+        return records
+
+    with StreamingServer(handler) as server:
+        return asyncio.run(go(server.url))
+
+
+def is_never_fast(record: RequestRecord) -> bool:
+    return record.ttft_seconds is record.tpot_seconds is record.e2e_seconds is None
+
+
+async def good(_: dict[str, Any], stream: Stream) -> None:
+    for text in ("a", "b", "c"):
+        await stream.content(text)
+    await stream.finish(3)
+
+
+def test_times_follow_their_definitions() -> None:
+    async def paced(_: dict[str, Any], stream: Stream) -> None:
+        for text in ("a", "b", "c"):
+            await asyncio.sleep(0.05)
+            await stream.content(text)
+        await stream.finish(3)
+        await asyncio.sleep(0.05)
+
+    [r] = ask_once(paced)
+    assert (r.status, r.text, r.output_tokens, r.stream_tokens) == ("ok", "abc", 3, 3)
+    assert r.first_token_seconds == r.chunk_seconds[0]
+    assert r.ttft_seconds == pytest.approx(r.chunk_seconds[0] - r.sent_seconds)
+    assert r.e2e_seconds == pytest.approx(r.end_seconds - r.sent_seconds)
+    assert r.ttft_seconds is not None and r.e2e_seconds is not None
+    assert r.tpot_seconds == pytest.approx((r.e2e_seconds - r.ttft_seconds) / 2)
+    assert r.ttft_seconds >= 0.05
+    assert r.e2e_seconds < 0.3, "the end is the finish reason, not the closing of the stream"
+
+
+def test_utf8_cut_by_the_network_arrives_whole() -> None:
+    async def cut(_: dict[str, Any], stream: Stream) -> None:
+        data = 'data: {"choices": [{"delta": {"content": "🙂你"}}]}\n\n'.encode()
+        smile = data.index("🙂".encode())
+        await stream.send(data[: smile + 1])
+        await stream.send(data[smile + 1 : smile + 5])
+        await stream.send(data[smile + 5 :])
+        await stream.content("\ud83d")
+        await stream.content("\ude00")
+        await stream.finish(3)
+
+    assert ask_once(cut)[0].text == "🙂你😀"
+
+
+def test_several_tokens_in_a_chunk_are_all_counted() -> None:
+    async def bursts(_: dict[str, Any], stream: Stream) -> None:
+        await stream.content("one", timings={"predicted_n": 1})
+        await stream.content(" two three", timings={"predicted_n": 4})
+        await stream.finish(6)
+
+    [r] = ask_once(bursts, tokens=6)
+    assert (r.chunk_tokens, r.stream_tokens, r.output_tokens) == ([1, 5], 4, 6)
+
+
+def test_a_reset_in_the_middle_is_a_failure() -> None:
+    async def breaks(_: dict[str, Any], stream: Stream) -> None:
+        await stream.content("a")
+        stream.reset()
+
+    [r] = ask_once(breaks)
+    assert r.status == "failed" and r.error and "connection lost" in r.error
+    assert is_never_fast(r) and r.output_tokens is None and r.text == "a"
+
+
+def test_a_stream_without_finish_reason_or_end_mark_is_short() -> None:
+    async def no_finish(_: dict[str, Any], stream: Stream) -> None:
+        await stream.content("a")
+        await stream.event("[DONE]")
+
+    async def no_end_mark(_: dict[str, Any], stream: Stream) -> None:
+        await stream.content("a")
+        await stream.event({"choices": [{"delta": {}, "finish_reason": "length"}]})
+
+    for handler, missing in ((no_finish, "finish reason"), (no_end_mark, "end mark")):
+        [r] = ask_once(handler)
+        assert r.status == "short" and r.error and missing in r.error
+        assert is_never_fast(r)
+
+
+def test_fewer_tokens_than_asked_for_is_short() -> None:
+    [r] = ask_once(good, tokens=4)
+    assert (r.status, r.error) == ("short", "3 of 4 tokens (length)")
+    assert is_never_fast(r)
+
+
+def test_an_http_error_keeps_what_the_server_said() -> None:
+    async def refuses(_: dict[str, Any], stream: Stream) -> None:
+        await stream.refuse(500, "kernel exploded")
+
+    [r] = ask_once(refuses)
+    assert (r.status, r.error) == ("failed", "HTTP 500: kernel exploded")
+
+
+def test_silence_is_a_timeout_although_pings_go_on() -> None:
+    async def hangs(_: dict[str, Any], stream: Stream) -> None:
+        await stream.content("a")
+        for _ping in range(30):
+            await stream.send(b": ping\n\n")
+            await asyncio.sleep(0.05)
+
+    [r] = ask_once(hangs, stall=0.3)
+    assert r.status == "timeout" and is_never_fast(r)
+    assert 0.3 <= r.end_seconds < 1.2
+
+
+def test_connections_are_kept_from_request_to_request() -> None:
+    connections = []
+
+    async def notes(body: dict[str, Any], stream: Stream) -> None:
+        connections.append(stream.connection)
+        await good(body, stream)
+
+    assert [r.status for r in ask_once(notes, times=3)] == ["ok"] * 3
+    assert connections == [1, 1, 1]
+
+
+def test_a_kept_connection_that_the_server_closed_costs_no_request() -> None:
+    connections = []
+
+    async def closes(body: dict[str, Any], stream: Stream) -> None:
+        connections.append(stream.connection)
+        await good(body, stream)
+        stream.close_when_done()
+
+    records = ask_once(closes, times=6)
+    assert [r.status for r in records] == ["ok"] * 6
+    assert connections == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert ask_once(good)[0].status == "ok"

@@ -1,0 +1,99 @@
+"""The measurements table and the cells it is made of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from factory import GARBAGE, UNSUPPORTED, Cell, Drafts, cell_files, write_cell
+from pivotbench.errors import UserError
+from pivotbench.evidence import read_cell
+from pivotbench.measurements import COLUMNS, collect, columns_markdown, write
+from pivotbench.results import Reason, write_stage
+
+GOOD = Cell(
+    "backends", "a", 1, tok_s={("chat", 1): 50.0, ("chat", 4): 120.0}, drafts={"chat": Drafts(500, 200)}
+)
+
+
+def test_a_row_is_a_window_and_windows_average_to_the_stated_speed() -> None:
+    frame = collect([cell_files(GOOD)])
+    assert list(frame.columns) == [c.name for c in COLUMNS]
+    assert len(frame) == 6
+    assert frame.groupby("concurrency")["output_tok_s"].mean().to_dict() == pytest.approx({1: 50.0, 4: 120.0})
+
+
+@pytest.mark.parametrize(
+    ("stage", "reason"), [("launch", UNSUPPORTED), ("smoke", GARBAGE), ("throughput", GARBAGE)]
+)
+def test_a_cell_that_failed_gives_no_rows(stage: str, reason: Reason) -> None:
+    broken = Cell("backends", "b", 1, tok_s=GOOD.tok_s, failed=stage, reason=reason)  # type: ignore[arg-type]
+    assert collect([cell_files(broken)]).empty
+
+
+def test_a_table_without_evidence_keeps_its_types() -> None:
+    assert collect([]).dtypes.to_dict() == collect([cell_files(GOOD)]).dtypes.to_dict()
+
+
+def test_what_the_server_did_not_report_is_missing_not_zero() -> None:
+    silent = Cell("backends", "c", 1, tok_s={("chat", 1): 50.0}, drafts={"chat": Drafts(None, None)})
+    frame = collect([cell_files(silent)])
+    assert frame["acceptance_length"].isna().all()
+    assert frame["draft_proposed"].isna().all()
+
+
+def test_the_server_that_throughput_used_is_the_rounds_server() -> None:
+    cell = cell_files(GOOD)
+    assert cell.throughput is not None and cell.launch is not None
+    cell.throughput["server"]["launch_id"] = "relaunched"
+    assert set(collect([cell])["launch_id"]) == {"relaunched"}
+    assert cell.launch["server"]["launch_id"] != "relaunched"
+
+
+def test_files_carry_units_and_read_back_alike(tmp_path: Path) -> None:
+    frame = collect([cell_files(GOOD)])
+    write(frame, tmp_path / "m.parquet", tmp_path / "m.csv")
+    metadata = json.loads(pq.read_schema(tmp_path / "m.parquet").metadata[b"pivotbench.columns"])
+    assert metadata["output_tok_s"]["unit"] == "tokens/s"
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "m.parquet"), frame)
+    assert pd.read_csv(tmp_path / "m.csv")["output_tok_s"].tolist() == frame["output_tok_s"].tolist()
+
+
+def test_every_column_is_documented() -> None:
+    text = columns_markdown()
+    assert all(f"| `{c.name}` |" in text and c.meaning for c in COLUMNS)
+
+
+def test_a_cell_is_read_from_its_folder_and_missing_stages_are_none(tmp_path: Path) -> None:
+    folder = write_cell(tmp_path, "demo", GOOD)
+    (folder / "teardown.json").unlink()
+    cell = read_cell(folder)
+    assert (cell.phase, cell.configuration, cell.round) == ("backends", "a", 1)
+    assert cell.measured and cell.teardown is None
+
+
+def test_a_folder_that_is_no_cell_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not a cell"):
+        read_cell(tmp_path / "round1")
+
+
+def test_the_factory_writes_the_keys_that_stages_write(tmp_path: Path) -> None:
+    write_stage(
+        tmp_path / "launch.json",
+        stage="launch",
+        status="failed",
+        fingerprint="f",
+        cell={},
+        started="s",
+        server=None,
+        reason=UNSUPPORTED,
+    )
+    real = json.loads((tmp_path / "launch.json").read_text())
+    made = cell_files(Cell("backends", "b", 1, failed="launch", reason=UNSUPPORTED)).launch
+    assert made is not None
+    assert list(made)[: len(real)] == list(real)
+    assert made["reason"].keys() == real["reason"].keys()

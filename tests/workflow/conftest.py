@@ -1,0 +1,57 @@
+"""One finished small campaign, copied for every test that changes something about it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pivotbench.lease.processes import marked_processes
+from workflow.campaign import Folder, Run
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Folder, Run]:
+    """A campaign that ran to its end, and what its run said."""
+    folder = Folder.create(tmp_path_factory.mktemp("finished"))
+    run = folder.snakemake("all")
+    assert run.code == 0, run.text
+    return folder, run
+
+
+@pytest.fixture
+def campaign(finished: tuple[Folder, Run], tmp_path: Path) -> Folder:
+    """A copy of the finished campaign, file times and Snakemake's records included."""
+    path = tmp_path / "copy"
+    shutil.copytree(finished[0].path, path, symlinks=True)
+    return Folder(path)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Folder:
+    """A campaign that has not run yet."""
+    return Folder.create(tmp_path / "fresh")
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After every test, no process of a server that was started below its folder is left."""
+    yield
+    if "tmp_path" in request.fixturenames:
+        folder: Path = request.getfixturevalue("tmp_path")
+        left = [p for p, value in marked_processes().items() if str(folder) in value]
+        assert not left, f"left behind: {left}"
+
+
+@pytest.fixture
+def changed(campaign: Folder) -> Callable[[Callable[[dict], None]], Folder]:  # type: ignore[type-arg]
+    """Change the study of a copy: ``changed(lambda study: ...)``."""
+
+    def change(edit: Callable[[dict], None]) -> Folder:  # type: ignore[type-arg]
+        study = campaign.study()
+        edit(study)
+        campaign.write(study)
+        return campaign
+
+    return change

@@ -1,0 +1,202 @@
+"""Only what changed runs again. Each test is one sentence of that promise and counts started jobs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import scripted
+from workflow.campaign import Folder
+
+Change = Callable[[Callable[[dict], None]], Folder]
+ONE_CELL = Counter(launch=1, smoke=1, throughput=1, teardown=1)
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(p.relative_to(folder)): (p.stat().st_mtime_ns, p.read_bytes())
+        for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
+
+
+def times(jobs: Counter[str], factor: int) -> Counter[str]:
+    return Counter({name: count * factor for name, count in jobs.items()})
+
+
+def test_nothing_changed_runs_nothing(campaign: Folder) -> None:
+    run = campaign.snakemake("all")
+    assert run.code == 0
+    assert not run.jobs, run.text
+
+
+def test_one_flag_of_one_configuration_runs_its_cells_alone(changed: Change) -> None:
+    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.028}))
+    run = folder.snakemake("all")
+    assert run.cell_jobs() == times(ONE_CELL, 2), run.text
+    assert run.jobs["decide"] == 1
+
+
+def test_a_changed_loser_leaves_the_second_phase_alone(changed: Change) -> None:
+    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.028}))
+    before = snapshot(folder.results / "speculative")
+    assert folder.snakemake("all").code == 0
+    assert snapshot(folder.results / "speculative") == before
+
+
+def test_a_changed_workload_runs_throughput_and_later(changed: Change) -> None:
+    folder = changed(lambda s: s["throughput"]["workloads"]["text"].update(output_tokens=20))
+    run = folder.snakemake("all")
+    jobs = run.cell_jobs()
+    assert jobs["launch"] == jobs["smoke"] == 0, run.text
+    assert jobs["throughput"] == jobs["teardown"] > 0
+
+
+def test_changed_prompts_run_throughput_and_later(campaign: Folder) -> None:
+    prompts = campaign.path / "prompts.jsonl"
+    prompts.write_text(prompts.read_text().replace("number 1", "number 11"))
+    jobs = campaign.snakemake("all").cell_jobs()
+    assert jobs["launch"] == jobs["smoke"] == 0
+    assert jobs["throughput"] > 0
+
+
+def test_a_changed_smoke_prompt_runs_smoke_and_later(changed: Change) -> None:
+    folder = changed(lambda s: s["smoke"]["prompts"].append({"ask": "What is 3+4?", "contains": "7"}))
+    jobs = folder.snakemake("all").cell_jobs()
+    assert jobs["launch"] == 0
+    assert jobs["smoke"] == jobs["throughput"] == jobs["teardown"] > 0
+
+
+def test_reordered_yaml_runs_nothing(campaign: Folder) -> None:
+    study = campaign.study()
+    study["backends"] = dict(reversed(study["backends"].items()))
+    campaign.write(dict(reversed(study.items())))
+    run = campaign.snakemake("all")
+    assert run.code == 0
+    assert not run.jobs, run.text
+
+
+def test_a_changed_margin_runs_the_judgement_and_no_cell(changed: Change) -> None:
+    folder = changed(lambda s: s["decision"].update(margin=0.05))
+    run = folder.snakemake("all")
+    assert not run.cell_jobs(), run.text
+    assert run.jobs["decide"] == 1
+
+
+def test_a_raised_round_limit_runs_the_new_rounds_alone(changed: Change) -> None:
+    folder = changed(lambda s: s["decision"].update(rounds={"min": 3, "max": 3}))
+    before = {name: content for name, content in snapshot(folder.results).items() if "/r1/" in name or "/r2/" in name}
+    run = folder.snakemake("all")
+    assert run.code == 0
+    after = snapshot(folder.results)
+    assert all(after[name] == content for name, content in before.items())
+    assert (folder.cell("good", 3) / "teardown.json").is_file()
+    assert (folder.cell("good+none", 3, "speculative") / "teardown.json").is_file()
+
+
+def test_a_dry_run_changes_no_file(changed: Change) -> None:
+    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.028}))
+    before = snapshot(folder.path)
+    run = folder.snakemake("all", "--dry-run")
+    assert run.planned["launch"] == 2, run.text
+    assert snapshot(folder.path) == before
+
+
+def test_a_dry_run_on_a_fresh_clone_changes_no_file(fresh: Folder) -> None:
+    before = snapshot(fresh.path)
+    assert fresh.snakemake("all", "--dry-run").code == 0
+    assert snapshot(fresh.path) == before
+
+
+def test_results_copied_without_snakemakes_records_are_judged_by_their_fingerprints(changed: Change) -> None:
+    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.028}))
+    shutil.rmtree(folder.path / ".snakemake")
+    run = folder.snakemake("all")
+    assert run.cell_jobs() == times(ONE_CELL, 2), run.text
+
+
+def test_copied_results_that_hold_run_no_cell(campaign: Folder) -> None:
+    shutil.rmtree(campaign.path / ".snakemake")
+    assert not campaign.snakemake("all").cell_jobs()
+
+
+def test_a_changed_engine_version_makes_every_cell_stale(campaign: Folder, tmp_path: Path) -> None:
+    python = scripted.install(tmp_path / "engine", version="0.5.16")
+    study = campaign.study()
+    study["python"] = str(python)
+    campaign.write(study)
+    assert campaign.snakemake("all").code == 0
+    assert not campaign.snakemake("all").jobs
+    scripted.upgrade(tmp_path / "engine", "0.5.17")
+    run = campaign.snakemake("all", "--dry-run")
+    assert run.planned["launch"] > 0
+    assert "0.5.17" in run.text
+
+
+def test_another_machine_makes_every_cell_stale_and_frozen_reports_from_what_is_stored(campaign: Folder) -> None:
+    for path in campaign.results.rglob("launch.json"):
+        launch = json.loads(path.read_text())
+        launch["environment"]["cpu_model"] = "Another Processor"
+        path.write_text(json.dumps(launch))
+    assert campaign.snakemake("all", "--dry-run").planned["launch"] > 0
+    (campaign.results / "report.html").unlink()
+    run = campaign.snakemake("all", config=("frozen=true",))
+    assert run.code == 0, run.text
+    assert not run.cell_jobs()
+    assert (campaign.results / "report.html").is_file()
+
+
+def test_a_transient_failure_runs_again_next_time(fresh: Folder) -> None:
+    study = fresh.study()
+    study["backends"] = {
+        "good": {"attention-backend": "fa3"},
+        "flaky": {
+            "attention-backend": "triton",
+            "script": ["die-after=3", f"once={fresh.path / 'counter'}"],
+        },
+    }
+    del study["speculative"]
+    fresh.write(study)
+    assert fresh.snakemake("all").code == 0
+    first = json.loads((fresh.cell("flaky") / "throughput.json").read_text())
+    assert (first["status"], first["reason"]["code"]) == ("failed", "server_died")
+    run = fresh.snakemake("all")
+    assert run.cell_jobs()["throughput"] >= 1, run.text
+    again = json.loads((fresh.cell("flaky") / "throughput.json").read_text())
+    assert again["status"] == "ok"
+
+
+def test_a_deterministic_failure_runs_again_only_on_demand(campaign: Folder) -> None:
+    run = campaign.snakemake("all", "--dry-run", config=("retry=all",))
+    assert run.planned["launch"] == run.planned["smoke"] > 0, run.text
+
+
+def test_one_stage_by_target_runs_alone_and_leaves_nothing_behind(campaign: Folder) -> None:
+    target = str((campaign.cell("good") / "throughput.json").relative_to(campaign.path))
+    launched = scripted.launches(campaign.events)
+    run = campaign.snakemake(target, "--force")
+    assert run.code == 0
+    assert run.jobs == Counter(throughput=1), run.text
+    assert scripted.launches(campaign.events) == launched + 1
+    assert not list((campaign.path / "locks" / "launches").iterdir())
+    again = campaign.snakemake("all")
+    assert again.cell_jobs() == Counter(teardown=1), again.text
+
+
+def test_a_speculative_stage_by_target_runs_before_phase_one_has(fresh: Folder) -> None:
+    target = "results/small/speculative/good+ngram/r1/throughput.json"
+    run = fresh.snakemake(target, "--force")
+    assert run.code == 0
+    assert run.cell_jobs() == Counter(launch=1, smoke=1, throughput=1), run.text
+    assert not list((fresh.path / "locks" / "launches").iterdir())
+
+
+def test_a_speculative_stage_by_target_runs_alone_after_phase_one_has(campaign: Folder) -> None:
+    target = "results/small/speculative/good+ngram/r1/throughput.json"
+    run = campaign.snakemake(target, "--force")
+    assert run.jobs == Counter(throughput=1), run.text
+    again = campaign.snakemake("all")
+    assert again.cell_jobs() == Counter(teardown=1), again.text

@@ -1,0 +1,136 @@
+"""Between Snakemake and the library: everything that needs Snakemake's own objects."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+from pivotbench.campaign import Campaign
+from pivotbench.cells import Cell
+from pivotbench.engines import get_engine
+from pivotbench.errors import UserError
+from pivotbench.files import read_json
+from pivotbench.lease.ensure import stop
+from pivotbench.lease.processes import Identity
+from pivotbench.lease.state import HURRIED_GRACE_SECONDS
+from pivotbench.lease.sweep import sweep_stale
+from pivotbench.provision import read_catalogue
+from pivotbench.results import Stage
+from pivotbench.stages.context import OWNER_VARIABLE
+from pivotbench.study import check_flags, load_study
+from pivotbench.summary import terminal_summary
+
+CONFIG_KEYS = ("study", "frozen", "retry")
+
+
+class Bridge:
+    """One Snakemake process at work on one study."""
+
+    def __init__(self, workflow: Any, config: dict[str, Any]) -> None:
+        self.workflow = workflow
+        root = Path(workflow.basedir)
+        try:
+            options = _options(config)
+            study = load_study(_study_path(options["study"], root))
+            self.frozen: bool = options["frozen"]
+            self.campaign = Campaign(
+                study=study,
+                root=root,
+                retry_all=options["retry"] == "all",
+            )
+            if self.campaign.flags_file.is_file():
+                reserved = get_engine(study.engine).reserved_flags
+                check_flags(study, read_catalogue(self.campaign.flags_file), reserved)
+        except UserError as error:
+            sys.exit(f"error: {error}")
+        if not workflow.subprocess_exec:
+            # A job in a process of its own belongs to the run that started it.
+            os.environ[OWNER_VARIABLE] = str(Identity.own())
+        self._settled = False
+        self._run_lock: Any = None
+
+    def settle(self) -> None:
+        """Once, when Snakemake knows what it is to do: heal what a killed run left behind.
+
+        While a Snakefile is read, Snakemake has not yet decided on executor and dry run; when the
+        first input is asked for, it has, and has locked nothing yet.
+        """
+        if self._settled:
+            return
+        self._settled = True
+        workflow = self.workflow
+        self.campaign.local = workflow.local_exec
+        workflow.dag_settings.force_incomplete = True
+        if workflow.is_main_process and not workflow.dryrun:
+            sweep_stale()
+            self._run_lock = _heal_locks(Path(".snakemake"))
+
+    def renew(self, stage: Stage, cell: Cell) -> None:
+        """Have a stored result made anew where it no longer holds; say why, once."""
+        self.settle()
+        path = str(cell.file(stage))
+        why = self.campaign.stale(stage, cell)
+        if why is None:
+            self.workflow.dag.forcefiles.discard(path)
+        elif path not in self.workflow.dag.forcefiles:
+            self.workflow.dag.forcefiles.add(path)
+            print(f"{path} is made anew: {why}", file=sys.stderr)
+
+    def finish(self) -> None:
+        """End this run's servers; say the decision where one was made."""
+        if self.workflow.dryrun or self.workflow.subprocess_exec:
+            return
+        stop(owner=os.environ[OWNER_VARIABLE], grace_seconds=HURRIED_GRACE_SECONDS)
+        decision = self.campaign.results / "decision.json"
+        if self.workflow.is_main_process and decision.is_file():
+            print(terminal_summary(read_json(decision)), file=sys.stderr)
+
+
+def _options(config: dict[str, Any]) -> dict[str, Any]:
+    for name in config:
+        if name not in CONFIG_KEYS:
+            raise UserError(f"--config {name}: unknown; known are {', '.join(CONFIG_KEYS)}")
+    retry = str(config.get("retry", "transient"))
+    if retry not in ("transient", "all"):
+        raise UserError(f"--config retry={retry}: must be transient or all")
+    frozen = str(config.get("frozen", "false")).lower()
+    if frozen not in ("true", "false"):
+        raise UserError(f"--config frozen={frozen}: must be true or false")
+    return {"study": config.get("study"), "frozen": frozen == "true", "retry": retry}
+
+
+def _study_path(told: Any, root: Path) -> Path:
+    return Path(str(told)) if told is not None else root / "config" / "config.yaml"
+
+
+def _heal_locks(folder: Path) -> Any:
+    """Hold a lock of our own while this run lives; remove Snakemake's where its run was killed.
+
+    Snakemake's lock files outlive a SIGKILL, the kernel's lock does not: whoever gets it knows
+    that no run of ours is alive on this folder. A lock left by another host is not touched.
+    """
+    folder.mkdir(exist_ok=True)
+    record = (folder / "pivotbench.run").open("a+")
+    try:
+        fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return record  # another run is at work: Snakemake itself will say so
+    record.seek(0)
+    try:
+        before = json.loads(record.read() or "{}").get("host")
+    except ValueError:
+        before = None
+    locks = [p for p in (folder / "locks").glob("*") if p.is_file()] if before == platform.node() else []
+    if locks:
+        print("the last run in this folder was killed: its locks are removed", file=sys.stderr)
+        for lock in locks:
+            lock.unlink(missing_ok=True)
+    record.truncate(0)
+    record.write(json.dumps({"host": platform.node(), "run": str(Identity.own())}))
+    record.flush()
+    return record

@@ -1,0 +1,92 @@
+# The study, the campaign on this machine, and the functions that name what a rule needs.
+
+import sys
+from pathlib import Path
+
+ROOT = Path(workflow.basedir)
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
+
+from bridge import Bridge
+from pivotbench.cells import stage_files, turn_in_round
+from pivotbench.files import read_json
+from pivotbench.rounds import Rounds, stored_rounds
+
+bridge = Bridge(workflow, config)
+campaign = bridge.campaign
+
+PYTHON = sys.executable
+SCRIPTS = str(ROOT / "scripts")
+RESULTS = str(campaign.results)
+SOURCE = str(campaign.study.source.file)
+HOST = campaign.host
+FLAGS = str(campaign.flags_file)
+MODEL = campaign.model
+RULES = campaign.decision_rules
+FROZEN = bridge.frozen
+
+
+wildcard_constraints:
+    phase="backends|speculative",
+    configuration=r"[a-z0-9][a-z0-9.+-]*",
+    round=r"[1-9][0-9]*",
+
+
+def asked(stage):
+    """What a stage's result depends on."""
+    return lambda wildcards: campaign.asked(stage, campaign.cell(**wildcards))
+
+
+def needs(stage, *earlier):
+    """A stage's input: the earlier stages of the same cell; a stale result is made anew."""
+
+    def files(wildcards):
+        cell = campaign.cell(**wildcards)
+        bridge.renew(stage, cell)
+        provided = [ancient(path) for path in campaign.provided] if stage == "launch" else []
+        return provided + [path.format(**wildcards) for path in earlier]
+
+    return files
+
+
+def turn(wildcards):
+    """A launch's place in its round: random between rounds, the same at every invocation."""
+    return turn_in_round(campaign.cell(**wildcards))
+
+
+def read_race(phase, round):
+    """A race's verdict; Snakemake runs the race first where it has none."""
+    bridge.settle()
+    return read_json(Path(checkpoints.race.get(phase=phase, round=round).output[0]))
+
+
+rounds = stored_rounds(campaign) if FROZEN else Rounds(campaign, read_race)
+
+
+def race_cells(wildcards):
+    """The cells a race judges, and the race before it."""
+    number = int(wildcards.round)
+    before = [str(campaign.race_file(wildcards.phase, number - 1))] if number > 1 else []
+    return before + stage_files(rounds.asked(wildcards.phase, number))
+
+
+def backend_races(wildcards):
+    """Every race of the first phase."""
+    return rounds.race_files(["backends"])
+
+
+def race_files(wildcards):
+    """Every race of both phases."""
+    return rounds.race_files(campaign.phases)
+
+
+def evidence_files(wildcards):
+    """Every race, and every stage file that a race asked for."""
+    return rounds.race_files(campaign.phases) + stage_files(rounds.evidence())
+
+
+onsuccess:
+    bridge.finish()
+
+
+onerror:
+    bridge.finish()

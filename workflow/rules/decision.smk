@@ -1,0 +1,32 @@
+# From the cells that the races asked for to one table, and from the table to the decision.
+
+
+localrules:
+    measurements,
+    decide,
+
+
+# One row a sample: every window of every evidence cell; and the machines they ran on.
+rule measurements:
+    input:
+        evidence_files,
+    output:
+        RESULTS + "/measurements.parquet",
+        RESULTS + "/measurements.csv",
+        RESULTS + "/environment.json",
+    shell:
+        "{PYTHON} {SCRIPTS:q}/measurements.py --study {SOURCE:q} --output {RESULTS:q}"
+
+
+# What is eliminated and why, what is equivalent, what is fastest, whether speculation pays.
+rule decide:
+    input:
+        evidence_files,
+        RESULTS + "/measurements.parquet",
+    output:
+        RESULTS + "/decision.json",
+        RESULTS + "/summary.md",
+    params:
+        rules=RULES,
+    shell:
+        "{PYTHON} {SCRIPTS:q}/decide.py --study {SOURCE:q} --output {RESULTS:q}"

@@ -1,0 +1,29 @@
+# What people look at and send around.
+
+
+localrules:
+    charts,
+    report,
+
+
+# Each chart alone: HTML, SVG and PNG.
+rule charts:
+    input:
+        RESULTS + "/decision.json",
+        RESULTS + "/measurements.parquet",
+    output:
+        directory(RESULTS + "/charts"),
+    shell:
+        "{PYTHON} {SCRIPTS:q}/chart.py --results {RESULTS:q} --output {output:q}"
+
+
+# One self-contained page.
+rule report:
+    input:
+        RESULTS + "/decision.json",
+        RESULTS + "/measurements.parquet",
+        RESULTS + "/charts",
+    output:
+        RESULTS + "/report.html",
+    shell:
+        "{PYTHON} {SCRIPTS:q}/report.py --results {RESULTS:q} --output {output:q}"

@@ -1,0 +1,18 @@
+# After each round a race says who still needs another, or that the phase ended and why.
+
+
+localrules:
+    race,
+
+
+# Which configurations need another round?
+checkpoint race:
+    input:
+        race_cells,
+    output:
+        RESULTS + "/race/{phase}.r{round}.json",
+    params:
+        rules=RULES,
+    shell:
+        "{PYTHON} {SCRIPTS:q}/race.py --study {SOURCE:q} --phase {wildcards.phase}"
+        " --round {wildcards.round} --output {output:q}"
