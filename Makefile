@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONTROLLER := .venv/controller.txt
 TOOLS := .venv/test.txt
-PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 
 .PHONY: help demo test lint clean engine
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, Drafts, noisy, write_cells
 
+from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, Drafts, noisy, write_cells
 from pivotbench.evidence import CellFiles, read_cell
 from pivotbench.measurements import collect
 from pivotbench.results import Reason
@@ -48,7 +48,13 @@ def sample(
     """Return a campaign; ``verdicts`` are those against the first, which always wins unless nothing ran."""
     names = list(speeds)
     cells = [
-        Cell("backends", name, round_, tok_s=loads(name, speeds[name], round_, load_sd), flags={"flash-attn": "on", "variant": name})
+        Cell(
+            "backends",
+            name,
+            round_,
+            tok_s=loads(name, speeds[name], round_, load_sd),
+            flags={"flash-attn": "on", "variant": name},
+        )
         for round_ in range(1, rounds + 1)
         for name in names
     ]
@@ -84,7 +90,11 @@ def loads(
 
 
 def decided(
-    speeds: Mapping[str, float], rounds: int, verdicts: Mapping[str, str], drafting: Sequence[str], broken: bool
+    speeds: Mapping[str, float],
+    rounds: int,
+    verdicts: Mapping[str, str],
+    drafting: Sequence[str],
+    broken: bool,
 ) -> dict[str, Any]:
     """Return a decision with every key that decision.json has."""
     names = list(speeds)
@@ -96,13 +106,30 @@ def decided(
         "study": STUDY,
         "engine": "llamacpp",
         "model": "SmolLM2-135M-Instruct",
-        "metric": {"workloads": {"repetitive": 1.0, "free": 1.0}, "concurrency": 1, "margin": 0.1, "confidence": 0.95, "unit": "output tok/s"},
-        "confidence": {"looks": 2, "comparisons": {"backends": 6}, "noise": {"backends": {"sd": 0.024, "df": 8}}, "statement": "All intervals hold together with a probability of 95 %."},
+        "metric": {
+            "workloads": {"repetitive": 1.0, "free": 1.0},
+            "concurrency": 1,
+            "margin": 0.1,
+            "confidence": 0.95,
+            "unit": "output tok/s",
+        },
+        "confidence": {
+            "looks": 2,
+            "comparisons": {"backends": 6},
+            "noise": {"backends": {"sd": 0.024, "df": 8}},
+            "statement": "All intervals hold together with a probability of 95 %.",
+        },
         "environment": dict(ENVIRONMENT),
         "winner": winner,
         "launch_command": f"python -m server --model model.gguf --variant {winner}" if winner else None,
         "ranking": [
-            {"phase": "backends", "configuration": n, "mean_tok_s": s, "ci": [s * 0.96, s * 1.04] if rounds > 1 else None, "rounds": rounds}
+            {
+                "phase": "backends",
+                "configuration": n,
+                "mean_tok_s": s,
+                "ci": [s * 0.96, s * 1.04] if rounds > 1 else None,
+                "rounds": rounds,
+            }
             for n, s in speeds.items()
         ],
         "classes": [
@@ -116,19 +143,33 @@ def decided(
         ]
         if broken
         else [],
-        "speculation": [verdict(winner, name, workload, c) for name in drafting for workload in GAINS[name] for c in (1, 4)],
-        "hypotheses": [
-            {"statement": "The measured equivalence is stable", "verdict": "untested", "evidence": "no two are equivalent"}
+        "speculation": [
+            verdict(winner, name, workload, c)
+            for name in drafting
+            for workload in GAINS[name]
+            for c in (1, 4)
         ],
-        "next_levers": [{
+        "hypotheses": [
+            {
+                "statement": "The measured equivalence is stable",
+                "verdict": "untested",
+                "evidence": "no two are equivalent",
+            }
+        ],
+        "next_levers": [
+            {
                 "lever": "longer drafts",
                 "because": "drafts are accepted to the end",
                 "snippet": "speculative:\n  longer: {draft-max: 16}",
                 "refuted_by": "acceptance length stays below 3.5",
-            }],
+            }
+        ],
         "threats": [{"code": "noise", "message": "Launches of one configuration differ by 2.4 %."}],
         "cost": {"gpu_seconds": 0.0, "server_seconds": 512.0, "launches": len(names) * rounds + 2 * broken},
-        "log": ["backends, round 1: all have a value", "backends, round 2: no-repack is slower; the rest go on"],
+        "log": [
+            "backends, round 1: all have a value",
+            "backends, round 2: no-repack is slower; the rest go on",
+        ],
     }
 
 

@@ -39,7 +39,9 @@ decision:
 hosts: {gpus: 0}
 """
 
-PROMPTS = '{"id": "a", "prompt": "Say a."}\n{"id": "b", "messages": [{"role": "user", "content": "Say b."}]}\n'
+PROMPTS = (
+    '{"id": "a", "prompt": "Say a."}\n{"id": "b", "messages": [{"role": "user", "content": "Say b."}]}\n'
+)
 
 
 def write_study(folder: Path, text: str = RIGHT, prompts: str = PROMPTS) -> Path:

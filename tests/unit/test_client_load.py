@@ -14,6 +14,9 @@ import pytest
 from pivotbench.client import LoadOutcome, LoadPlan, generate, measure
 from unit.streaming_server import Handler, Stream, StreamingServer
 
+# Above the least length of a warm-up answer, so that the two can be told apart.
+TOKENS = 12
+
 
 def plan(folder: Path, *, concurrency: int = 1, seconds: float = 0.3, stall: float = 5.0) -> LoadPlan:
     prompts = folder / "prompts.jsonl"
@@ -23,7 +26,12 @@ def plan(folder: Path, *, concurrency: int = 1, seconds: float = 0.3, stall: flo
         "windows": 2,
         "min_requests": 4,
         "workloads": {
-            "w": {"kind": "text", "prompts": str(prompts), "output_tokens": 8, "concurrency": [concurrency]}
+            "w": {
+                "kind": "text",
+                "prompts": str(prompts),
+                "output_tokens": TOKENS,
+                "concurrency": [concurrency],
+            }
         },
     }
     base = LoadPlan.from_json(data, seed="study/1")
@@ -51,7 +59,8 @@ def test_a_run_warms_up_measures_and_leaves_records_that_give_its_windows(tmp_pa
     with StreamingServer(paced(0.005)) as server:
         outcome, lines = load(server, plan(tmp_path, concurrency=2))
     [run] = outcome.runs
-    assert outcome.reason is None and len(lines) == 1
+    assert outcome.reason is None
+    assert ["warming up" in line for line in lines] == [True, False]
     assert run["requests"]["completed"] >= 4 and run["requests"]["failed"] == 0
     assert run["warmup"]["requests"] >= 4
     windows = run["windows"]
@@ -71,12 +80,39 @@ def test_a_run_warms_up_measures_and_leaves_records_that_give_its_windows(tmp_pa
     assert [r.index for r in outcome.records] == list(range(len(outcome.records)))
 
 
+def test_sglangs_own_dialect_gives_the_same_run(tmp_path: Path) -> None:
+    async def answer(body: dict[str, Any], stream: Stream) -> None:
+        tokens = body["sampling_params"]["max_new_tokens"]
+        text = ""
+        for n in range(2, tokens + 1, 2):
+            await asyncio.sleep(0.005)
+            text += f"w{n} x "
+            meta = {
+                "completion_tokens": n,
+                "prompt_tokens": 5,
+                "spec_verify_ct": n // 2,
+                "finish_reason": {"type": "length"} if n == tokens else None,
+            }
+            await stream.event({"text": text, "meta_info": meta})
+        await stream.event("[DONE]")
+
+    with StreamingServer(answer) as server:
+        outcome = measure(
+            server.url, "sglang-generate", "m", plan(tmp_path), alive=lambda: True, progress=lambda _: None
+        )
+    [run] = outcome.runs
+    assert outcome.reason is None and run["requests"]["completed"] >= 4
+    assert (run["acceptance"]["length"], run["acceptance"]["counted"]) == (2.0, True)
+    assert {tuple(r.chunk_tokens) for r in outcome.records if r.measured} == {(2,) * (TOKENS // 2)}
+    assert outcome.records[-1].text.startswith("w2 x w4 x w6 x ")
+
+
 def test_measured_time_holds_whole_requests_at_concurrency_one(tmp_path: Path) -> None:
     with StreamingServer(paced(0.005)) as server:
         outcome, _ = load(server, plan(tmp_path))
     measured = [r for r in outcome.records if r.measured]
     [run] = outcome.runs
-    assert sum(w["output_tokens"] for w in run["windows"]) == 8 * len(measured)
+    assert sum(w["output_tokens"] for w in run["windows"]) == TOKENS * len(measured)
     assert run["windows"][-1]["end_seconds"] == measured[-1].end_seconds
     assert not any(r.status == "cut" for r in outcome.records)
 
@@ -86,7 +122,7 @@ def test_every_server_gets_the_same_prompts_in_the_same_order(tmp_path: Path) ->
     for gap in (0.001, 0.004):
         with StreamingServer(paced(gap)) as server:
             load(server, plan(tmp_path, seconds=0.2))
-            asked.append([b["messages"] for b in server.bodies if b["max_tokens"] == 8])
+            asked.append([b["messages"] for b in server.bodies if b["max_tokens"] == TOKENS])
     both = min(len(asked[0]), len(asked[1]))
     assert both >= 4 and asked[0][:both] == asked[1][:both]
     contents = [m[0]["content"] for m in asked[0]]

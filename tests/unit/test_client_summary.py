@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pivotbench.client.closed_loop import Measured
-from pivotbench.client.lag import is_client_bound
+from pivotbench.client.lag import LagSampler, is_client_bound
 from pivotbench.client.parquet import read_requests, write_requests
 from pivotbench.client.percentiles import percentile, spread
 from pivotbench.client.request import RequestRecord
@@ -160,6 +162,21 @@ def test_the_client_is_the_limit_only_when_it_wakes_later_than_a_token_takes() -
     assert not is_client_bound(0.010, 0.020)
     assert is_client_bound(0.025, 0.020)
     assert not is_client_bound(None, 0.020)
+
+
+def test_a_blocked_event_loop_is_seen_as_lag() -> None:
+    async def blocked() -> float | None:
+        sampler = LagSampler()
+        sampling = asyncio.create_task(sampler.run())
+        begin = asyncio.get_running_loop().time()
+        await asyncio.sleep(0.05)
+        time.sleep(0.1)
+        await asyncio.sleep(0.02)
+        sampling.cancel()
+        return sampler.p99_seconds(begin, asyncio.get_running_loop().time())
+
+    lag = asyncio.run(blocked())
+    assert lag is not None and lag > 0.05
 
 
 def test_requests_parquet_keeps_every_field(tmp_path: Path) -> None:

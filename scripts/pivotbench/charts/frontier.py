@@ -34,15 +34,15 @@ def finding(points: pd.DataFrame) -> str:
     """Return which configuration has the highest throughput on each workload, and where the lead changes."""
     leads: dict[str, list[str]] = {}
     for workload, group in points.groupby("workload"):
-        leader = group.loc[group.groupby("concurrency")["tok_s"].idxmax()].sort_values("concurrency")
-        alone, loaded = leader.iloc[0], leader.iloc[-1]
+        best = group.sort_values(["concurrency", "tok_s"]).groupby("concurrency").tail(1).to_dict("records")
+        alone, loaded = best[0], best[-1]
         if alone["name"] == loaded["name"]:
             leads.setdefault(f"{alone['name']} leads", []).append(str(workload))
         else:
             streams = count(int(loaded["concurrency"]), "stream")
             change = f"{alone['name']} leads alone and {loaded['name']} with {streams}"
             leads.setdefault(change, []).append(str(workload))
-    top = points.loc[points["tok_s"].idxmax()]
+    top = points.sort_values("tok_s").to_dict("records")[-1]
     if len(leads) == 1:
         reach = f"up to {tok_s(top['tok_s'])} with {count(int(top['concurrency']), 'stream')}"
         return f"{next(iter(leads))} on every workload, {reach}"
@@ -54,28 +54,30 @@ def frontier_chart(measurements: pd.DataFrame, hues: Hues) -> alt.TopLevelMixin 
     points = operating_points(measurements)
     if points.empty:
         return None
-    fronts = [pareto(group) for _, group in points.groupby("workload")]
-    on_front = {(r.name, r.workload, r.concurrency) for front in fronts for r in front.itertuples(index=False)}
+    fronts = [pareto(group).index for _, group in points.groupby("workload")]
+    on_front = {place for front in fronts for place in front}
     rows = [
         {
-            "name": row.name,
-            "series": hues.series(row.name),
-            "workload": row.workload,
-            "streams": int(row.concurrency),
-            "tok_s": round(float(row.tok_s), 3),
-            "latency_ms": round(float(row.latency_ms), 4),
-            "front": (row.name, row.workload, row.concurrency) in on_front,
+            "name": row["name"],
+            "series": hues.series(row["name"]),
+            "workload": row["workload"],
+            "streams": row["concurrency"],
+            "tok_s": round(row["tok_s"], 3),
+            "latency_ms": round(row["latency_ms"], 4),
+            "front": place in on_front,
         }
-        for row in points.itertuples(index=False)
+        for place, row in zip(points.index, points.to_dict("records"), strict=True)
     ]
     panels = points["workload"].nunique()
-    x = alt.X("latency_ms:Q", title="Time per output token, p50 (ms)", scale=alt.Scale(zero=False, padding=18))
+    x = alt.X(
+        "latency_ms:Q", title="Time per output token, p50 (ms)", scale=alt.Scale(zero=False, padding=18)
+    )
     y = alt.Y("tok_s:Q", title="Output tok/s, all streams", scale=alt.Scale(zero=False, padding=18))
     base = alt.Chart().encode(x=x, y=y)
     layers = alt.layer(
-        base.transform_filter("datum.front").mark_line(style="guide", strokeDash=[2, 4]).encode(
-            order=alt.Order("latency_ms:Q")
-        ),
+        base.transform_filter("datum.front")
+        .mark_line(style="guide", strokeDash=[2, 4])
+        .encode(order=alt.Order("latency_ms:Q")),
         base.mark_line(strokeWidth=2).encode(
             color=hues.color(legend=True),
             detail="name:N",
@@ -92,10 +94,12 @@ def frontier_chart(measurements: pd.DataFrame, hues: Hues) -> alt.TopLevelMixin 
                 alt.Tooltip("latency_ms:Q", title="ms per token, p50", format=".4g"),
             ],
         ),
-        base.transform_filter("datum.front").mark_text(style="note", dy=-12, align="center").encode(text="streams:Q"),
+        base.transform_filter("datum.front")
+        .mark_text(style="note", dy=-12, align="center")
+        .encode(text="streams:Q"),
     ).properties(width=panel_width(panels), height=PANEL_HEIGHT)
     chart = layers.facet(
-        facet=alt.Facet("workload:N", title=None), data=alt.Data(values=rows), columns=2
+        facet=alt.Facet("workload:N", title=None), data=alt.InlineData(values=rows), columns=2
     ).resolve_scale(x="independent", y="independent")
     caption = (
         "Up and to the left is better. Lines join the concurrencies of one configuration; "

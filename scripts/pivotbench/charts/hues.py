@@ -59,6 +59,4 @@ class Hues:
 
 def focus_opacity(shown: float = 1.0, dimmed: float = 0.12) -> alt.Opacity | Any:
     """Return an opacity that falls for all but the configuration that parameter ``focus`` names."""
-    return alt.condition(
-        "focus === '' || datum.name === focus", alt.value(shown), alt.value(dimmed)
-    )
+    return alt.condition("focus === '' || datum.name === focus", alt.value(shown), alt.value(dimmed))

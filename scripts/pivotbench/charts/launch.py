@@ -80,15 +80,19 @@ def launch_chart(cells: Iterable[CellFiles]) -> alt.TopLevelMixin | None:
             for place, phase in enumerate([*largest, REST])
             if (value := folded.get(phase, 0.0)) > 0
         ]
-    totals = [{"name": n, "total": sum(phases[n].values()), "note": short(sum(phases[n].values()))} for n in shown]
+    totals = [
+        {"name": n, "total": sum(phases[n].values()), "note": short(sum(phases[n].values()))} for n in shown
+    ]
     y = alt.Y("name:N", sort=shown, title=None, axis=alt.Axis(grid=False))
     legend_order = [*largest, REST] if any(row["phase"] == REST for row in rows) else largest
     height = row_height(len(shown))
     chart = alt.layer(
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(alt.InlineData(values=rows))
         .mark_bar(height=height * 0.56)
         .encode(
-            x=alt.X("seconds:Q", title="Seconds until ready (mean over launches)", axis=alt.Axis(tickCount=6)),
+            x=alt.X(
+                "seconds:Q", title="Seconds until ready (mean over launches)", axis=alt.Axis(tickCount=6)
+            ),
             y=y,
             color=alt.Color(
                 "phase:O",
@@ -104,7 +108,7 @@ def launch_chart(cells: Iterable[CellFiles]) -> alt.TopLevelMixin | None:
                 alt.Tooltip("seconds:Q", title="Seconds", format=".3~f"),
             ],
         ),
-        alt.Chart(alt.Data(values=totals))
+        alt.Chart(alt.InlineData(values=totals))
         .mark_text(style="label", align="left", dx=7)
         .encode(x=alt.X("total:Q"), y=y, text="note:N", opacity=focus_opacity(dimmed=0.3)),
     ).properties(width=WIDTH, height=height * len(shown))

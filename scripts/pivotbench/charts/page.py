@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from pivotbench.charts.figures import NO_BREAK
 from pivotbench.charts.theme import DARK, LIGHT, SCREEN_FONT, Ink, by_variables, config, variables
@@ -53,6 +54,18 @@ def css_variables(ink: Ink) -> Markup:
     return Markup(" ".join(f"{name}: {colour};" for name, colour in variables(ink)))
 
 
+HYPHENATED = re.compile(r"[\w.]+(?:[-+][\w.]+)+")
+
+
+def unbroken(text: str) -> Markup:
+    """Return escaped text in which names with hyphens are not broken at them where a line has room."""
+    parts, end = [], 0
+    for match in HYPHENATED.finditer(text):
+        parts += [escape(text[end : match.start()]), Markup('<span class="word">{}</span>').format(match[0])]
+        end = match.end()
+    return Markup("").join([*parts, escape(text[end:])])
+
+
 def script_hash(text: str) -> str:
     """Return a script's source expression for a Content-Security-Policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -61,7 +74,9 @@ def script_hash(text: str) -> str:
 def security_policy(*scripts: str) -> str:
     """Return a policy that allows exactly these inline scripts, inline styles, and no connection at all."""
     allowed = " ".join(script_hash(script) for script in scripts)
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+    )
 
 
 @cache
@@ -80,7 +95,7 @@ def templates() -> Environment:
         chart_config=config(by_variables(), SCREEN_FONT),
         nbsp=NO_BREAK,
     )
-    environment.filters["inert_json"] = inert_json
+    environment.filters.update(inert_json=inert_json, unbroken=unbroken)
     return environment
 
 
@@ -92,11 +107,15 @@ def text_of(template: str) -> str:
 def chart_page(name: str, spec: dict[str, Any]) -> str:
     """Return one chart as a page of its own."""
     scripts = {"vega": vega(), "behaviour": text_of("charts.js")}
-    return templates().get_template("chart.html.j2").render(
-        name=name,
-        meta=spec["usermeta"],
-        spec=figure_spec(spec),
-        policy=security_policy(*scripts.values()),
-        **{key: Markup(text) for key, text in scripts.items()},
-        base_css=Markup(text_of("base.css")),
+    return (
+        templates()
+        .get_template("chart.html.j2")
+        .render(
+            name=name,
+            meta=spec["usermeta"],
+            spec=figure_spec(spec),
+            policy=security_policy(*scripts.values()),
+            **{key: Markup(text) for key, text in scripts.items()},
+            base_css=Markup(text_of("base.css")),
+        )
     )

@@ -34,8 +34,8 @@ class Question:
 
     @property
     def label(self) -> str:
-        """The metric in words, for axes and captions."""
-        return f"Output tok/s on {names(list(self.workloads))} with {count(self.concurrency, 'stream')}"
+        """The metric in words."""
+        return f"output tok/s on {names(list(self.workloads))} with {count(self.concurrency, 'stream')}"
 
     def samples(self, measurements: pd.DataFrame) -> pd.DataFrame:
         """Return the rows that the metric is made of."""
@@ -60,4 +60,5 @@ class Question:
         means = means.reindex(columns=list(self.workloads)).dropna()
         weights = np.array(list(self.workloads.values()))
         score = np.exp(means.to_numpy() @ (weights / weights.sum()))
-        return means.index.to_frame(index=False).assign(tok_s=score)
+        rounds: pd.DataFrame = means.index.to_frame(index=False).assign(tok_s=score)
+        return rounds

@@ -36,13 +36,18 @@ class Field:
     others: Mapping[str, Comparison]
 
 
+def stand_ins(winner: str | None) -> tuple[str, ...]:
+    """Return the names under which a winner may be ranked: its own, or that of its relaunch as baseline."""
+    return (winner, f"{winner}+none") if winner else ()
+
+
 def fields(decision: Mapping[str, Any]) -> dict[str, Field]:
     """Return the field of each phase that has one; the winner is the best of its phase."""
     found: dict[str, Field] = {}
     for phase in dict.fromkeys(row["phase"] for row in decision["ranking"]):
         ranking = [row for row in decision["ranking"] if row["phase"] == phase]
         names_ = [row["configuration"] for row in ranking]
-        best = decision["winner"] if decision["winner"] in names_ else names_[0]
+        best = next((name for name in stand_ins(decision["winner"]) if name in names_), names_[0])
         others: dict[str, Comparison] = {}
         for row in decision["comparisons"]:
             if row["phase"] == phase and best in (row["a"], row["b"]):
@@ -128,24 +133,26 @@ def ranking_chart(
     rounds = question.rounds(measurements)
     dots = [
         {
-            "name": plain_name(row.configuration),
-            "configuration": row.configuration,
-            "series": hues.series(row.configuration),
-            "tok_s": float(row.tok_s),
-            "round": int(row.round),
+            "name": plain_name(row["configuration"]),
+            "configuration": row["configuration"],
+            "series": hues.series(row["configuration"]),
+            "tok_s": row["tok_s"],
+            "round": row["round"],
         }
-        for row in rounds.itertuples()
-        if row.phase == phase and row.configuration in order
+        for row in rounds.to_dict("records")
+        if row["phase"] == phase and row["configuration"] in order
     ]
     reference = next(row["mean"] for row in rows if row["configuration"] == field.best)
     band = [{"low": reference / (1 + question.margin), "high": reference * (1 + question.margin)}]
-    known = [v for row in rows for v in (row["low"], row["high"], row["mean"]) if v] + [d["tok_s"] for d in dots]
+    known = [v for row in rows for v in (row["low"], row["high"], row["mean"]) if v] + [
+        d["tok_s"] for d in dots
+    ]
     low, high = min([*known, band[0]["low"]]), max([*known, band[0]["high"]])
     room = (high - low) or high
     scale = alt.Scale(domain=[max(0.0, low - 0.06 * room), high + 0.42 * room], zero=False, nice=False)
-    x = alt.X("mean:Q", title=question.label, scale=scale, axis=alt.Axis(tickCount=6))
+    x = alt.X("mean:Q", title="Output tok/s", scale=scale, axis=alt.Axis(tickCount=6))
     y = alt.Y("configuration:N", sort=order, title=None, axis=alt.Axis(grid=False))
-    base = alt.Chart(alt.Data(values=rows))
+    base = alt.Chart(alt.InlineData(values=rows))
     tooltip = [
         alt.Tooltip("configuration:N", title="Configuration"),
         alt.Tooltip("mean:Q", title="Mean, tok/s", format=".4g"),
@@ -154,11 +161,11 @@ def ranking_chart(
         alt.Tooltip("verdict:N", title="Against the best"),
     ]
     chart = alt.layer(
-        alt.Chart(alt.Data(values=band)).mark_rect(style="band").encode(x=alt.X("low:Q"), x2="high:Q"),
+        alt.Chart(alt.InlineData(values=band)).mark_rect(style="band").encode(x=alt.X("low:Q"), x2="high:Q"),
         base.mark_rule(style="interval").encode(
             x=alt.X("low:Q"), x2="high:Q", y=y, color=hues.color(), opacity=focus_opacity()
         ),
-        alt.Chart(alt.Data(values=dots))
+        alt.Chart(alt.InlineData(values=dots))
         .mark_tick(thickness=1.5, size=11)
         .encode(
             x=alt.X("tok_s:Q"),
@@ -179,7 +186,8 @@ def ranking_chart(
         .encode(x=alt.X("end:Q"), y=y, text="words:N", opacity=focus_opacity()),
     ).properties(width=WIDTH, height=row_height(len(rows)) * len(rows))
     caption = (
-        f"Mean over rounds with its {percent(question.confidence)} interval; ticks are single rounds. "
+        f"Mean over rounds of {question.label}, with its {percent(question.confidence)} interval; ticks are "
+        "single rounds. "
         f"Shaded: within {percent(question.margin)} of the best."
     )
     return described(chart, finding(field, question.margin), caption)

@@ -25,17 +25,24 @@ def finding(rows: Sequence[Mapping[str, Any]]) -> str:
         outcomes.setdefault(outcome, []).append(workload)
     parts = []
     for outcome, workloads in outcomes.items():
-        here = [r for r in rows if r["workload"] in workloads and r["verdict"] == outcome and r.get("speedup")]
+        here = [
+            r for r in rows if r["workload"] in workloads and r["verdict"] == outcome and r.get("speedup")
+        ]
         if outcome == "pays":
-            parts.append(f"pays on {names(workloads)} (up to {times(max(r['speedup'] for r in here))})")
+            parts.append(f"pays on {names(workloads)} (up to {times(best(here))})")
         elif outcome == "costs":
-            parts.append(f"costs speed on {names(workloads)} (at best {times(max(r['speedup'] for r in here))})")
+            parts.append(f"costs speed on {names(workloads)} (at best {times(best(here))})")
         elif outcome == "equal":
             parts.append(f"makes no difference on {names(workloads)}")
         else:
             parts.append(f"is undecided on {names(workloads)}")
     order = ("pays", "makes", "is", "costs")
     return "Speculation " + " and ".join(sorted(parts, key=lambda part: order.index(part.split()[0])))
+
+
+def best(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Return the largest speed-up of verdicts that have one."""
+    return max(float(row["speedup"]) for row in rows)
 
 
 def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMixin | None:
@@ -81,17 +88,18 @@ def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMi
         scale=alt.Scale(domain=[lowest, tallest], nice=False, zero=False),
         axis=alt.Axis(grid=False, tickCount=5, labelExpr="format(datum.value, '.1f') + '×'"),
     )
-    chart = alt.layer(
-        *guides(x, y), *marks(x, y, hues.color(legend=True))
-    ).properties(width=panel_width(len(workloads)), height=PANEL_HEIGHT + 20)
+    chart = alt.layer(*guides(x, y), *marks(x, y, hues.color(legend=True))).properties(
+        width=panel_width(len(workloads)), height=PANEL_HEIGHT + 20
+    )
     panels = chart.facet(
         facet=alt.Facet("workload:N", title=None, sort=workloads),
-        data=alt.Data(values=[*rows, *rays(workloads, longest, lowest, tallest)]),
+        data=alt.InlineData(values=[*rows, *rays(workloads, longest, lowest, tallest)]),
         columns=2,
     )
     caption = (
-        "Above the line speculation is faster than the same configuration without it; ticks on the line are the "
-        "acceptance lengths needed for that. Grey rays: speed-up if a speculative step costs that many plain ones."
+        "Above the line speculation is faster than the same configuration without it; ticks on the line are "
+        "the acceptance lengths needed for that. Grey rays: speed-up if a speculative step costs that many "
+        "plain ones."
     )
     levels = list(dict.fromkeys((row["streams"], row["deciding"]) for row in rows))
     legend = [
@@ -104,14 +112,17 @@ def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMi
 def panel_name(row: Mapping[str, Any]) -> str:
     """Return the panel of a verdict; evidence that is not real text says so."""
     evidence = row.get("evidence", "text")
-    return str(row["workload"]) if evidence == "text" else f"{row['workload']} ({evidence}: cannot judge speculation)"
+    if evidence == "text":
+        return str(row["workload"])
+    return f"{row['workload']} ({evidence}: cannot judge)"
 
 
 def rays(workloads: Sequence[str], longest: float, lowest: float, tallest: float) -> list[dict[str, Any]]:
     """Return the ends of lines of equal step cost r, speed-up = L / r, cut to the plot."""
     ends: list[dict[str, Any]] = []
     for workload in workloads:
-        ends.append({"kind": "even", "workload": workload, "L": longest, "speedup": 1.0, "note": "break-even"})
+        even = {"kind": "even", "workload": workload, "L": longest, "speedup": 1.0, "note": "break-even"}
+        ends.append(even)
         for cost in STEP_COSTS:
             stop = min(longest, tallest * cost)
             if stop <= 1.0 + 0.1 * (longest - 1.0):

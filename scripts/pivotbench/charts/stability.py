@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -53,9 +53,9 @@ def within_round_sd(samples: pd.DataFrame) -> float | None:
 def finding(samples: pd.DataFrame, rounds: pd.DataFrame, margin: float) -> str:
     """Return how far a relaunch and a window move the speed, and how many rounds left the margin."""
     between, within = between_rounds_sd(rounds), within_round_sd(samples)
-    windows = f", a window by {percent(within)}" if within is not None else ""
     if between is None:
-        return f"One round each{windows and windows.replace(', a', ': a')}; what a relaunch changes is not known yet"
+        return "One round each: what a relaunch changes is not known yet"
+    windows = f", a window by {percent(within)}" if within is not None else ""
     means = rounds.groupby(["phase", "configuration"])["tok_s"].transform("mean")
     astray = int((np.abs(rounds["tok_s"] / means - 1) > margin).sum())
     limit = f"{percent(margin)} margin"
@@ -77,13 +77,13 @@ def minutes_into_campaign(cells: Iterable[CellFiles]) -> dict[tuple[str, str, in
 def window_offsets(cells: Iterable[CellFiles]) -> dict[tuple[str, str, int, str, int, int], float]:
     """Return each window's middle in seconds from the start of its run."""
     return {
-        (cell.phase, cell.configuration, cell.round, run["workload"], run["concurrency"], window["window"]): (
-            window["begin_seconds"] + window["end_seconds"]
+        (cell.phase, cell.configuration, cell.round, run["workload"], run["concurrency"], at["window"]): (
+            at["begin_seconds"] + at["end_seconds"]
         )
         / 2
         for cell in cells
         for run in ((cell.throughput or {}).get("runs") or [])
-        for window in run["windows"]
+        for at in run["windows"]
     }
 
 
@@ -98,42 +98,36 @@ def stability_chart(
     begun, offsets = minutes_into_campaign(kept), window_offsets(kept)
     timed = len(begun) > 0
 
-    def minute(row: Any) -> float:
+    def minute(row: Mapping[Any, Any]) -> float:
         if not timed:
-            return float(row.round)
-        cell = (row.phase, row.configuration, row.round)
-        offset = offsets.get((*cell, row.workload, row.concurrency, row.window), 0.0)
+            return float(row["round"])
+        cell = (row["phase"], row["configuration"], row["round"])
+        offset = offsets.get((*cell, row["workload"], row["concurrency"], row["window"]), 0.0)
         return begun.get(cell, 0.0) + offset / 60
 
     table = deviations(samples)
+    table = table.assign(at=[minute(row) for row in table.to_dict("records")])
     windows = [
         {
-            "kind": "window",
-            "name": plain_name(row.configuration),
-            "series": hues.series(row.configuration),
-            "round": int(row.round),
-            "workload": row.workload,
-            "at": round(minute(row), 3),
-            "deviation": round(float(row.deviation), 5),
+            "name": plain_name(row["configuration"]),
+            "series": hues.series(row["configuration"]),
+            "round": row["round"],
+            "workload": row["workload"],
+            "at": round(row["at"], 3),
+            "deviation": round(row["deviation"], 5),
         }
-        for row in table.itertuples()
+        for row in table.to_dict("records")
     ]
-    means = table.groupby(CELL, as_index=False).agg(deviation=("deviation", "mean"))
-    centres = pd.DataFrame(
-        {"cell": [(r.phase, r.configuration, r.round) for r in table.itertuples()], "at": [w["at"] for w in windows]}
-    )
-    when = centres.groupby("cell")["at"].mean()
     rounds = [
         {
-            "kind": "round",
-            "name": plain_name(row.configuration),
-            "line": f"{row.phase} {row.configuration}",
-            "series": hues.series(row.configuration),
-            "round": int(row.round),
-            "at": round(float(when[(row.phase, row.configuration, row.round)]), 3),
-            "deviation": round(float(row.deviation), 5),
+            "name": plain_name(row["configuration"]),
+            "line": f"{row['phase']} {row['configuration']}",
+            "series": hues.series(row["configuration"]),
+            "round": row["round"],
+            "at": round(row["at"], 3),
+            "deviation": round(row["deviation"], 5),
         }
-        for row in means.itertuples()
+        for row in table.groupby(CELL, as_index=False)[["deviation", "at"]].mean().to_dict("records")
     ]
     shown = windows if len(windows) <= MOST_WINDOWS else []
     reach = 1.12 * max([question.margin, *(abs(row["deviation"]) for row in [*shown, *rounds])])
@@ -150,12 +144,14 @@ def stability_chart(
         axis=alt.Axis(grid=False, tickCount=8, tickMinStep=0 if timed else 1),
     )
     series = hues.color(legend=True)
-    points = alt.Chart(alt.Data(values=shown))
-    averages = alt.Chart(alt.Data(values=rounds))
+    points = alt.Chart(alt.InlineData(values=shown))
+    averages = alt.Chart(alt.InlineData(values=rounds))
     margin = [{"low": -question.margin, "high": question.margin}]
     chart = alt.layer(
-        alt.Chart(alt.Data(values=margin)).mark_rect(style="band").encode(y=alt.Y("low:Q"), y2="high:Q"),
-        alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(style="guide").encode(y=alt.Y("zero:Q")),
+        alt.Chart(alt.InlineData(values=margin))
+        .mark_rect(style="band")
+        .encode(y=alt.Y("low:Q"), y2="high:Q"),
+        alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(style="guide").encode(y=alt.Y("zero:Q")),
         averages.mark_line(strokeWidth=1.25).encode(
             x=x, y=y, color=series, detail="line:N", opacity=focus_opacity(0.45, 0.06)
         ),
@@ -166,9 +162,9 @@ def stability_chart(
             x=x, y=y, color=series, opacity=focus_opacity(), tooltip=sample_tooltip(window=False)
         ),
     ).properties(width=WIDTH, height=260)
-    small = "small points its time windows" if shown else "its time windows are too many to draw"
+    small = "small ones its time windows" if shown else "its time windows are too many to draw"
     caption = (
-        f"Large points are rounds (one relaunch each), {small}; each against the mean of its configuration. "
+        f"Large points are rounds (one relaunch each), {small}, each against the mean of its configuration. "
         f"Shaded: the equivalence margin, ±{percent(question.margin)}."
     )
     found = finding(samples, question.rounds(measurements), question.margin)

@@ -86,7 +86,7 @@ class ClosedLoop:
             watchers = [asyncio.create_task(self._watch()), asyncio.create_task(lag.run())]
             over = asyncio.create_task(self._over.wait())
             try:
-                await asyncio.wait([*workers, over], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([*workers, *watchers, over], return_when=asyncio.FIRST_COMPLETED)
                 client_cpu = time.process_time() - self._begin_cpu
             finally:
                 for task in (*workers, *watchers, over):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import psutil
 
@@ -55,6 +56,8 @@ async def _measure(
         order = PromptOrder(prompts[workload.name], f"{plan.seed}/{workload.name}")
         for concurrency in workload.concurrency:
             loop = ClosedLoop(target, workload, concurrency, plan, order, alive)
+            where = f"{workload.name} at concurrency {concurrency}"
+            progress(f"{where}: warming up, then measuring for at least {plan.seconds:g} s")
             psutil.cpu_percent()
             measured = await loop.run()
             telemetry = {"cpu_percent": psutil.cpu_percent()}
@@ -62,14 +65,12 @@ async def _measure(
             if loop.records:
                 run = run_entry(loop.records, measured, plan.windows, telemetry)
                 outcome.runs.append(run)
-                progress(_line(run))
+                progress(f"{where}: {_rates(run)}")
             if loop.reason:
                 return LoadOutcome(outcome.runs, outcome.records, loop.reason)
     return outcome
 
 
-def _line(run: dict[str, object]) -> str:
-    windows = run["windows"]
-    assert isinstance(windows, list)
-    rates = ", ".join(f"{window['output_tok_s']:.1f}" for window in windows) or "nothing"
-    return f"{run['workload']} at concurrency {run['concurrency']}: {rates} tok/s"
+def _rates(run: dict[str, Any]) -> str:
+    rates = ", ".join(f"{window['output_tok_s']:.1f}" for window in run["windows"])
+    return f"{rates} tok/s" if rates else "not measured"

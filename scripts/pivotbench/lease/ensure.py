@@ -44,7 +44,7 @@ class Server:
     facts: dict[str, Any]
     record_path: Path
     _folder: Path
-    _lease: int
+    _lease: int | None
 
     def alive(self) -> bool:
         """Return whether its supervisor still holds it ready; no request is sent."""
@@ -55,8 +55,9 @@ class Server:
 
     def release(self) -> None:
         """Give the lease back; the server stays until somebody asks for its end."""
-        with contextlib.suppress(OSError):
+        if self._lease is not None:
             os.close(self._lease)
+            self._lease = None
 
 
 def new_launch_id() -> str:

@@ -47,6 +47,7 @@ POLL_SECONDS = 0.05
 IDLE_SECONDS = 300.0
 # Longer than the gap between two stages of a cell: otherwise two runs evict each other for ever.
 EVICTION_GRACE_SECONDS = 5.0
+LOG_PART_BYTES = 16 << 20
 MEMORY_SECONDS = 30.0
 GUARD = Path(__file__).resolve().parents[2] / "guard.py"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -165,7 +166,7 @@ class Supervisor:
                 return
             if probe.state == "ready":
                 self.record.ready_seconds = round(time.monotonic() - self.spawned, 3)
-                self.record.effective = self.engine.server_info(self.handle.url)
+                self.record.effective = self.engine.server_info(self.handle.url, self._log())
                 self.record.phases = self._phases()
                 self.ready.set()
                 return
@@ -212,7 +213,7 @@ class Supervisor:
                 "launch_timeout",
                 f"the server was not ready within {self.order.launch_timeout_seconds:g} s: "
                 "look at the log, or raise hosts.launch_timeout_seconds",
-                tuple(_tail(self.order.log, 3)),
+                tuple(self._log()[-3:]),
             )
             return False
         return True
@@ -221,7 +222,7 @@ class Supervisor:
         from pivotbench.diagnose import diagnose
 
         self.record.exit_code = exit_code
-        reason = diagnose(_tail(self.order.log, 5000), exit_code, self.order.engine)
+        reason = diagnose(self._log(), exit_code, self.order.engine)
         if self.record.became_ready:
             self.record.why = "died"
             cause = "" if reason.code == "unknown" else f" ({reason.code}: {reason.message})"
@@ -305,8 +306,20 @@ class Supervisor:
 
     # Small helpers.
 
+    def _log(self) -> list[str]:
+        """The server's log from its beginning, where causes stand; the middle of a huge one is left out."""
+        try:
+            with Path(self.order.log).open("rb") as stream:
+                head = stream.read(LOG_PART_BYTES)
+                size = stream.seek(0, os.SEEK_END)
+                stream.seek(max(len(head), size - LOG_PART_BYTES))
+                text = head + stream.read()
+        except OSError:
+            return []
+        return text.decode(errors="replace").splitlines()
+
     def _phases(self) -> list[dict[str, Any]]:
-        return [asdict(p) for p in self.engine.launch_phases(_tail(self.order.log, 20000))]
+        return [asdict(p) for p in self.engine.launch_phases(self._log())]
 
     def _memory_now(self) -> dict[str, Any]:
         uuids = [d for d in self.handle.devices if d != "cpu"]
@@ -352,14 +365,6 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _tail(path: str, lines: int) -> list[str]:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
-    except OSError:
-        return []
-
 
 
 def supervise(folder: Path) -> None:

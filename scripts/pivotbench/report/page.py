@@ -18,8 +18,9 @@ from pivotbench.charts.page import figure_spec, security_policy, templates, text
 from pivotbench.charts.ranking import fields
 from pivotbench.evidence import CellFiles
 from pivotbench.files import write_text
+from pivotbench.report.outcomes import outcomes
 from pivotbench.report.story import facts, story
-from pivotbench.report.tables import environment_rows, flag_rows, outcomes, ranking_rows, speculation_groups
+from pivotbench.report.tables import environment_rows, flag_rows, ranking_rows, speculation_groups
 from pivotbench.results import STAGES
 
 PHASE_TITLES = {"backends": "Backends", "speculative": "Speculation on the winner"}

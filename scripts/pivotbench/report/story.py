@@ -6,9 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pivotbench.charts.figures import count, names, number, percent, percent_interval, seconds, tok_s
+from pivotbench.charts.figures import (
+    NO_BREAK,
+    count,
+    names,
+    number,
+    percent,
+    percent_interval,
+    seconds,
+    tok_s,
+)
 from pivotbench.charts.question import Question
-from pivotbench.charts.ranking import Field, fields
+from pivotbench.charts.ranking import Field, fields, stand_ins
 from pivotbench.charts.speculation import finding as speculation_finding
 
 Decision = Mapping[str, Any]
@@ -39,7 +48,7 @@ def story(decision: Decision) -> Story:
     winner, found = decision["winner"], fields(decision)
     if winner is None:
         return Story("bad", "No winner", "No configuration can be recommended", _nothing(decision))
-    field = next((f for f in found.values() if f.best == winner), None)
+    field = next((f for f in found.values() if f.best in stand_ins(winner)), None)
     if field is None:
         text = (f"{winner} is the base the study names.", _backends(decision, found), _speculation(decision))
         return Story("open", "Not ranked", f"Serve {winner}", text)
@@ -59,15 +68,17 @@ def facts(decision: Decision) -> list[Fact]:
     own = _own_row(decision)
     if own is not None:
         found.append(Fact("Speed", tok_s(own["mean_tok_s"]), _metric_note(question)))
-    found.append(
-        Fact("Confidence", percent(question.confidence), f"for all verdicts of a phase together; margin {percent(question.margin)}")
-    )
+    margin = f"for all verdicts of a phase together; margin {percent(question.margin)}"
+    found.append(Fact("Confidence", percent(question.confidence), margin))
     if own is not None:
         noise = decision["confidence"]["noise"].get(own["phase"])
-        spread = f"launches spread by {percent(noise['sd'])} (sd)" if noise else "the spread of launches is unknown"
+        spread = f"launches spread by {percent(noise['sd'])} (sd)" if noise else "spread of launches unknown"
         found.append(Fact("Evidence", count(own["rounds"], "round"), spread))
     cost = decision["cost"]
-    spent = f"{number(cost['gpu_seconds'] / 3600, 2)} GPU hours" if cost["gpu_seconds"] else f"{seconds(cost['server_seconds'], 2)} of server time"
+    if cost["gpu_seconds"]:
+        spent = f"{number(cost['gpu_seconds'] / 3600, 2)}{NO_BREAK}GPU hours"
+    else:
+        spent = f"{seconds(cost['server_seconds'], 2)} of server time"
     found.append(Fact("Cost", count(cost["launches"], "launch", "launches"), spent))
     return found
 
@@ -79,7 +90,8 @@ def _metric_note(question: Question) -> str:
 
 
 def _own_row(decision: Decision) -> Mapping[str, Any] | None:
-    return next((r for r in decision["ranking"] if r["configuration"] == decision["winner"]), None)
+    names_ = stand_ins(decision["winner"])
+    return next((r for r in decision["ranking"] if r["configuration"] in names_), None)
 
 
 def _with_verdict(field: Field, verdict: str) -> list[str]:
@@ -89,23 +101,23 @@ def _with_verdict(field: Field, verdict: str) -> list[str]:
 def _speed(decision: Decision, field: Field) -> str:
     winner, own = decision["winner"], _own_row(decision)
     assert own is not None
-    interval = f"{percent(decision['metric']['confidence'])} interval {number(own['ci'][0])} to {number(own['ci'][1])}, " if own["ci"] else ""
+    interval = ""
+    if own["ci"]:
+        low, high = (number(bound) for bound in own["ci"])
+        interval = f"{percent(decision['metric']['confidence'])} interval {low} to {high}, "
     reach = f"{winner} reaches {tok_s(own['mean_tok_s'])} ({interval}{count(own['rounds'], 'round')})"
     open_ = _with_verdict(field, "undecided")
     if open_:
-        row = field.others[open_[0]]
-        place = f"{open_[0]} is {percent_interval(row['ci'])} from it" if row.get("ci") else f"{open_[0]} is not told apart from it"
-        needed = max((field.others[name].get("rounds_needed") or 0) for name in open_)
-        more = f": about {count(needed, 'more round')} would likely tell" if needed else ""
-        return f"{reach}; {place}{more}. Until then serve {winner}: nothing is shown to be faster."
+        return f"{reach}{_open(field, open_)}. Until then serve {winner}: nothing is shown to be faster."
     equal = _with_verdict(field, "equivalent")
+    margin = percent(decision["metric"]["margin"])
     gain = field.others.get(f"{winner.partition('+')[0]}+none") if "+" in winner else None
     parts = [reach]
     if gain and gain.get("ratio"):
         low, high = sorted(1 / bound for bound in gain["ci"])
         parts.append(f"{1 / gain['ratio']:.2f} times its speed without speculation ({low:.2f} to {high:.2f})")
     if equal:
-        parts.append(f"and {names(equal)} {'is' if len(equal) == 1 else 'are'} equivalent within {percent(decision['metric']['margin'])}")
+        parts.append(f"and {names(equal)} {_is(equal)} equivalent within {margin}")
     slower = [row for row in field.others.values() if row["verdict"] == "slower" and row.get("ratio")]
     if slower and not equal and not gain:
         second = max(slower, key=lambda row: row["ratio"])
@@ -120,18 +132,21 @@ def _backends(decision: Decision, found: Mapping[str, Field]) -> str:
     if not tried:
         return "The base of speculation was given by the study, so no backends were compared."
     if dead:
-        out = f"Of {count(tried, 'backend')}, {len(dead)} {'does' if len(dead) == 1 else 'do'} not work ({names([r['configuration'] for r in dead])})"
+        broken = [row["configuration"] for row in dead]
+        do = "does" if len(dead) == 1 else "do"
+        out = f"Of {count(tried, 'backend')}, {len(dead)} {do} not work ({names(broken)})"
     else:
         out = f"All {count(tried, 'backend')} work" if tried > 1 else "The one backend works"
     if field is None or len(field.ranking) < 2:
         return f"{out}."
     best = field.best
     parts = []
-    for verdict, words in (("equivalent", f"equivalent to {best}"), ("undecided", f"not told apart from {best}"), ("slower", "slower")):
+    verdicts = {"equivalent": f"equivalent to {best}", "undecided": f"not told apart from {best}"}
+    for verdict, words in {**verdicts, "slower": "slower"}.items():
         there = _with_verdict(field, verdict)
         if there:
-            shown = names(there, 2) if verdict != "slower" else str(len(there))
-            parts.append(f"{shown} {'is' if len(there) == 1 else 'are'} {words}")
+            shown = str(len(there)) if verdict == "slower" else names(there, 2)
+            parts.append(f"{shown} {_is(there)} {words}")
     return f"{out}; {names(parts, 4)}." if parts else f"{out}."
 
 
@@ -146,9 +161,23 @@ def _nothing(decision: Decision) -> tuple[str, ...]:
     dead = decision["eliminated"]
     if not dead:
         return ("Nothing was measured yet, so there is nothing to compare.",)
-    stages = names([f"{row['configuration']} at {row['stage']} ({row['code'].replace('_', ' ')})" for row in dead])
+    stages = [f"{row['configuration']} at {row['stage']} ({row['code'].replace('_', ' ')})" for row in dead]
     return (
-        f"All {count(len(dead), 'configuration')} failed: {stages}." if not decision["ranking"] else f"Eliminated: {stages}.",
+        f"Eliminated: {names(stages)}." if len(dead) > 1 else f"{stages[0]} was the only one, and it failed.",
         "The evidence for each stands below, one click away.",
         "Mend or replace them in the study; only what changes is run again.",
     )
+
+
+def _open(field: Field, open_: list[str]) -> str:
+    row = field.others[open_[0]]
+    if row.get("ci") and len(open_) == 1:
+        place = f"; the interval for {open_[0]} is {percent_interval(row['ci'])} from it"
+    else:
+        place = f"; {names(open_)} {_is(open_)} not told apart from it"
+    needed = max((field.others[name].get("rounds_needed") or 0) for name in open_)
+    return f"{place}, and about {count(needed, 'more round')} would likely tell" if needed else place
+
+
+def _is(items: list[str]) -> str:
+    return "is" if len(items) == 1 else "are"

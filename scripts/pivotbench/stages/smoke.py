@@ -38,11 +38,11 @@ def smoke(context: Context) -> None:
             alive=server.alive,
         )
         judged = [_judge(p, answer) for p, answer in zip(asked, answers, strict=False)]
-        failure = failure or _broken(answers)
-        reason = died_or(server, failure) if failure else _verdict(judged)
+        broken = failure or _broken(answers)
+        verdict = died_or(server, broken) if broken else _verdict(judged)
         context.write(
-            "failed" if reason else "ok",
-            reason=reason,
+            "failed" if verdict else "ok",
+            reason=verdict,
             server=context.server_block(server),
             prompts=judged,
         )

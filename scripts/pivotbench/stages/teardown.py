@@ -6,10 +6,10 @@ from typing import Any
 
 from pivotbench.lease.ensure import record_path, stop
 from pivotbench.lease.state import Record, read_record
-from pivotbench.results import Reason
+from pivotbench.results import Reason, Stage
 from pivotbench.stages.context import Context
 
-EARLIER = ("throughput", "smoke", "launch")
+EARLIER: tuple[Stage, ...] = ("throughput", "smoke", "launch")
 
 
 def teardown(context: Context) -> None:
@@ -35,7 +35,7 @@ def teardown(context: Context) -> None:
 
 def _measured_server(context: Context) -> dict[str, Any] | None:
     for stage in EARLIER:
-        block: dict[str, Any] | None = context.read(stage)["server"]  # type: ignore[arg-type]
+        block: dict[str, Any] | None = context.read(stage)["server"]
         if block is not None:
             return block
     return None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pivotbench.client import LoadPlan, measure, write_requests
 from pivotbench.engines import get_engine
 from pivotbench.lease.state import Record
-from pivotbench.results import Reason
+from pivotbench.results import Reason, Stage
 from pivotbench.stages.context import Context, failed_launch
 from pivotbench.stages.ending import died_or
 
+EARLIER: tuple[Stage, ...] = ("launch", "smoke")
 REQUESTS = "requests.parquet"
 
 
@@ -16,10 +19,10 @@ def throughput(context: Context) -> None:
     """Measure every workload on the cell's server; keep every request in requests.parquet."""
     raw = context.folder / REQUESTS
     raw.unlink(missing_ok=True)
-    for stage in ("launch", "smoke"):
-        earlier = context.read(stage)  # type: ignore[arg-type]
+    for stage in EARLIER:
+        earlier = context.read(stage)
         if earlier["status"] != "ok":
-            context.skip_after(stage, earlier)  # type: ignore[arg-type]
+            context.skip_after(stage, earlier)
             return
     server = context.ensure()
     if isinstance(server, Record):
@@ -35,11 +38,10 @@ def throughput(context: Context) -> None:
         kept = None
         if outcome.records:
             kept = write_requests(raw, outcome.records)
-        failure = outcome.reason
-        reason = died_or(server, failure) if failure else _garbage(outcome.runs)
+        failure = died_or(server, outcome.reason) if outcome.reason else _garbage(outcome.runs)
         context.write(
-            "failed" if reason else "ok",
-            reason=reason,
+            "failed" if failure else "ok",
+            reason=failure,
             server=context.server_block(server),
             runs=outcome.runs,
             requests_file=kept,
@@ -57,12 +59,11 @@ def _plan(context: Context) -> LoadPlan:
     return LoadPlan.from_json({**context.work, "workloads": workloads}, seed=seed)
 
 
-def _garbage(runs: list[dict[str, object]]) -> Reason | None:
+def _garbage(runs: list[dict[str, Any]]) -> Reason | None:
     for run in runs:
         if run["garbage"]:
+            where = f"{run['workload']} at concurrency {run['concurrency']}"
             return Reason.of(
-                "garbage",
-                f"answers under load are garbage ({run['workload']} at concurrency {run['concurrency']}: "
-                f"{', '.join(map(str, run['garbage']))})",  # type: ignore[call-overload]
+                "garbage", f"answers under load are garbage ({where}: {', '.join(run['garbage'])})"
             )
     return None

@@ -6,6 +6,7 @@ A refusal may point below the value it judges (``at``), so that the line named i
 from __future__ import annotations
 
 import math
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -90,11 +91,11 @@ def folder_of(info: ValidationInfo) -> Path:
 
 def resolve(text: str, folder: Path) -> Path:
     """Return an absolute path; symlinks stay, since a virtual environment's interpreter is one."""
-    return (folder / Path(text).expanduser()).absolute()
+    return (folder / os.path.expanduser(text)).absolute()  # noqa: PTH111 - it leaves an unknown ~user alone
 
 
 def _resolve(value: Any, info: ValidationInfo) -> Any:
-    if isinstance(value, str) and value.strip():
+    if isinstance(value, str) and value.strip() and value.isprintable():
         return resolve(value, folder_of(info))
     if isinstance(value, Path):
         return value

@@ -19,17 +19,19 @@ _KINDS = {
     "string_type": "text",
     "int_type": "a whole number",
     "float_type": "a number",
-    "bool_type": "true or false",
     "list_type": "a list",
     "dict_type": "a mapping of keys",
     "model_type": "a mapping of keys",
-    "model_attributes_type": "a mapping of keys",
 }
 _BOUNDS = {
     "greater_than": ("gt", "above"),
     "greater_than_equal": ("ge", "at least"),
     "less_than": ("lt", "below"),
     "less_than_equal": ("le", "at most"),
+}
+_PATTERNS = {
+    "sha256": "must be 64 lower-case hex digits",
+    "package": "must be a pinned package, name==version",
 }
 
 
@@ -58,9 +60,7 @@ def _first_problem(problems: list[ErrorDetails], source: Source) -> UserError:
 
 
 def _path(problem: ErrorDetails) -> KeyPath:
-    below: tuple[str | int, ...] = (
-        problem.get("ctx", {}).get("at", ()) if problem["type"] == "refused" else ()
-    )
+    below: KeyPath = problem["ctx"]["at"] if problem["type"] == "refused" else ()
     return (*problem["loc"], *below)
 
 
@@ -75,15 +75,10 @@ def _message(problem: ErrorDetails) -> str:
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
         return f"must be {words} {context[key]:g}, not {value}"
-    if kind == "finite_number":
-        return "must be a finite number"
     if kind == "literal_error":
         choices = str(context["expected"])
-        match = (
-            near(value, choices.replace("'", "").replace(" or ", ", ").split(", "))
-            if _is_text(value)
-            else None
-        )
+        names = choices.replace("'", "").replace(" or ", ", ").split(", ")
+        match = near(value, names) if isinstance(value, str) else None
         hint = f"; did you mean {quoted(match)}?" if match else ""
         return f"must be {choices}, not {_described(value)}{hint}"
     if kind == "too_short":
@@ -91,16 +86,6 @@ def _message(problem: ErrorDetails) -> str:
     if kind == "string_pattern_mismatch":
         return _PATTERNS.get(str(problem["loc"][-1]), "has the wrong form") + f", not {quoted(value)}"
     return problem["msg"]
-
-
-_PATTERNS = {
-    "sha256": "must be 64 lower-case hex digits",
-    "package": "must be a pinned package, name==version",
-}
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _described(value: Any) -> str:

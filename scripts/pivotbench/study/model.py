@@ -58,8 +58,16 @@ class Model(Strict):
                 return {**data, "name": name.removesuffix(".gguf")}
         return data
 
+    _folder: Path = PrivateAttr(default_factory=Path.cwd)
+
+    @property
+    def local_path(self) -> Path | None:
+        """The absolute path of a local model, or None for a hub id or a package."""
+        return resolve(self.path, self._folder) if self.path and is_local(self.path) else None
+
     @model_validator(mode="after")
-    def _one_origin(self) -> Model:
+    def _one_origin(self, info: ValidationInfo) -> Model:
+        self._folder = folder_of(info)
         if (self.path is None) == (self.package is None):
             raise refusal("give either path, or package with file and sha256")
         if self.package is not None:
@@ -137,11 +145,9 @@ class Study(Strict):
     hosts: Hosts = Field(description="GPUs and waiting times of one server.")
 
     _source: Source | None = PrivateAttr(default=None)
-    _folder: Path = PrivateAttr(default_factory=Path.cwd)
 
     @model_validator(mode="after")
-    def _names_exist(self, info: ValidationInfo) -> Study:
-        self._folder = folder_of(info)
+    def _names_exist(self) -> Study:
         for value, at in (
             (self.speculative_base, ("speculative", "on")),
             (self.decision.reference, ("decision", "reference")),
@@ -180,12 +186,6 @@ class Study(Strict):
     def speculations(self) -> Configurations:
         """Flags of every speculative configuration by name, sorted by name, without its base's."""
         return dict(sorted(self.speculative.named.items())) if self.speculative else {}
-
-    @property
-    def local_model(self) -> Path | None:
-        """The model's absolute path where it is local, or None for a hub id or a package."""
-        path = self.model.path
-        return resolve(path, self._folder) if path and is_local(path) else None
 
     def canonical(self) -> dict[str, Any]:
         """Return the study as plain data that is equal for studies that ask for the same.

@@ -47,7 +47,8 @@ This page is generated from the models in `scripts/pivotbench/study/`:
 - Relative paths start from the study file's folder.
 - Anchors and aliases work; merge keys (`<<`) and tags (`!x`) do not.
 - Names of studies, configurations and workloads are lower-case letters, digits, `.` and `-`, 100 characters
-  at most, and begin with a letter or a digit. These cannot name a configuration: RESERVED.
+  at most, and begin with a letter or a digit.
+- These cannot name a configuration: RESERVED.
 - The order of keys never matters.
 
 ## Flags

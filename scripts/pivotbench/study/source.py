@@ -19,7 +19,7 @@ from pivotbench.study.wording import KeyPath, key_text, quoted
 
 MAX_BYTES = 4 << 20
 # An alias is built anew wherever it is used, so nested aliases multiply: this bounds what they can grow to.
-MAX_NODES = 200_000
+MAX_NODES = 100_000
 MAX_DEPTH = 20
 
 _NULL = re.compile(r"|~|null|Null|NULL")
@@ -122,7 +122,7 @@ class _Builder:
         if self.nodes > MAX_NODES:
             raise self.source.error(path, f"aliases make this study grow beyond {MAX_NODES:,} values")
         if len(path) > MAX_DEPTH:
-            raise self.source.error(path[:3], "nested too deeply for a study (does an alias hold itself?)")
+            raise self.source.error(path[:2], "nested too deeply for a study (does an alias hold itself?)")
         if isinstance(node, yaml.MappingNode):
             self._refuse_tag(node, path, "tag:yaml.org,2002:map")
             return self._mapping(node, path)

@@ -1,0 +1,46 @@
+"""What charts and report read of a results folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pivotbench.errors import UserError
+from pivotbench.evidence import CellFiles, read_cell
+from pivotbench.files import read_json
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A decision with the samples and the stage files it rests on."""
+
+    decision: dict[str, Any]
+    measurements: pd.DataFrame
+    cells: list[CellFiles]
+
+
+def read_inputs(results: Path) -> Inputs:
+    """Read ``results/<study>``; raises UserError where the study was not decided yet."""
+    decision, measurements = results / "decision.json", results / "measurements.parquet"
+    for needed in (decision, measurements):
+        if not needed.is_file():
+            raise UserError(f"{needed}: missing; run `snakemake --cores 1 {needed}` first")
+    cells = [read_cell(folder) for folder in evidence_folders(results)]
+    return Inputs(read_json(decision), pd.read_parquet(measurements), cells)
+
+
+def evidence_folders(results: Path) -> list[Path]:
+    """Return the folders of the cells that the races judged, in the order of phases and rounds.
+
+    Other files on disk, of configurations that the study no longer has, are not evidence.
+    """
+    folders = []
+    for phase in ("backends", "speculative"):
+        races = [read_json(path) for path in (results / "race").glob(f"{phase}.r*.json")]
+        last: dict[str, Any] = max(races, key=lambda race: int(race["round"]), default={"evidence": []})
+        cells = [(number, entry["configuration"]) for entry in last["evidence"] for number in entry["rounds"]]
+        folders += [results / phase / name / f"r{number}" for number, name in sorted(cells)]
+    return folders

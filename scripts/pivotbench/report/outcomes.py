@@ -1,0 +1,143 @@
+"""The outcome matrix: every configuration through its four stages, with what was seen where one failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pivotbench.charts.figures import count, seconds, tok_s
+from pivotbench.charts.ranking import Field, fields, verdict_words
+from pivotbench.evidence import CellFiles
+from pivotbench.results import STAGES, Reason, Stage
+
+MOST_LINES = 30
+MOST_CHARACTERS = 500
+
+State = Literal["ok", "failed", "mixed", "none"]
+Tone = Literal["good", "open", "bad", "plain"]
+
+
+@dataclass(frozen=True)
+class StageOutcome:
+    """How one stage went over all rounds of a configuration."""
+
+    state: State
+    text: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failure with what was seen; links are addresses of the web only."""
+
+    title: str
+    message: str
+    evidence: tuple[str, ...]
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a configuration answered to one smoke prompt."""
+
+    ask: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One row of the outcome matrix."""
+
+    configuration: str
+    stages: Mapping[Stage, StageOutcome]
+    tone: Tone
+    verdict: str
+    failures: tuple[Failure, ...]
+    answers: tuple[Answer, ...]
+
+
+def outcomes(decision: Mapping[str, Any], cells: Iterable[CellFiles]) -> dict[str, list[Outcome]]:
+    """Return the outcome matrix by phase: ranked configurations first, the eliminated last."""
+    found = fields(decision)
+    by_name: dict[tuple[str, str], list[CellFiles]] = {}
+    for cell in cells:
+        by_name.setdefault((cell.phase, cell.configuration), []).append(cell)
+    eliminated = {(row["phase"], row["configuration"]): row for row in decision["eliminated"]}
+    places = {(r["phase"], r["configuration"]): place for place, r in enumerate(decision["ranking"])}
+    matrix: dict[str, list[Outcome]] = {}
+    for key in sorted(by_name, key=lambda k: (k in eliminated, places.get(k, len(places)), k[1])):
+        phase, name = key
+        row = _outcome(name, by_name[key], found.get(phase), eliminated.get(key))
+        matrix.setdefault(phase, []).append(row)
+    return {phase: matrix[phase] for phase in ("backends", "speculative") if phase in matrix}
+
+
+def _outcome(
+    name: str, cells: Sequence[CellFiles], field: Field | None, eliminated: Mapping[str, Any] | None
+) -> Outcome:
+    stages = {stage: _stage(stage, [cell.stage(stage) for cell in cells]) for stage in STAGES}
+    ranked = next((row for row in field.ranking if row["configuration"] == name), None) if field else None
+    if ranked is not None and stages["throughput"].state == "ok":
+        stages["throughput"] = StageOutcome("ok", tok_s(ranked["mean_tok_s"]))
+    tone: Tone = "plain"
+    if eliminated is not None:
+        tone, verdict = "bad", f"eliminated: {eliminated['code'].replace('_', ' ')}"
+    elif field is not None and ranked is not None:
+        verdict = verdict_words(name, field) or "ranked"
+        row = field.others.get(name)
+        tone = "good" if name == field.best or (row and row["verdict"] == "equivalent") else "plain"
+        tone = "open" if row and row["verdict"] in ("undecided", "not_comparable") else tone
+    else:
+        tone, verdict = "open", "not ranked"
+    failures: dict[tuple[str, str], Failure] = {}
+    for cell in cells:
+        if cell.failure is not None:
+            stage, reason = cell.failure
+            failures.setdefault((stage, reason.code), _failure(stage, reason, cell.round))
+    smoke = next((cell.smoke for cell in reversed(cells) if cell.smoke and cell.smoke.get("prompts")), None)
+    answers = tuple(
+        Answer(_cut(prompt["ask"]), _cut(prompt["text"])) for prompt in (smoke or {}).get("prompts", ())
+    )
+    return Outcome(name, stages, tone, verdict, tuple(failures.values()), answers)
+
+
+def _stage(stage: Stage, files: Sequence[Mapping[str, Any] | None]) -> StageOutcome:
+    ran = [file for file in files if file is not None and file["status"] != "skipped"]
+    good = [file for file in ran if file["status"] == "ok"]
+    if not ran:
+        return StageOutcome("none", "not run")
+    if not good:
+        code = (ran[-1].get("reason") or {}).get("code") or "failed"
+        return StageOutcome("failed", str(code).replace("_", " "))
+    if len(good) < len(ran):
+        return StageOutcome("mixed", f"{len(good)} of {len(ran)} ok")
+    return StageOutcome("ok", _passed(stage, good))
+
+
+def _passed(stage: Stage, good: Sequence[Mapping[str, Any]]) -> str:
+    if stage == "launch":
+        times = [file["ready_seconds"] for file in good if file.get("ready_seconds")]
+        return seconds(sum(times) / len(times), 2) if times else "ready"
+    if stage == "smoke":
+        prompts = [prompt for file in good for prompt in file.get("prompts") or ()]
+        asked = [prompt for prompt in prompts if prompt.get("expectation")]
+        met = sum(bool(prompt["expectation"].get("met")) for prompt in asked)
+        return f"{met} of {len(asked)} right" if asked else count(len(prompts), "answer")
+    if stage == "throughput":
+        return count(len(good), "round")
+    return str(good[-1].get("verdict") or "released")
+
+
+def _failure(stage: Stage, reason: Reason, round_: int) -> Failure:
+    again = ", may pass next time" if reason.kind == "transient" else ""
+    return Failure(
+        title=f"{stage}, round {round_}: {reason.code.replace('_', ' ')}{again}",
+        message=_cut(reason.message),
+        evidence=tuple(_cut(line) for line in reason.evidence[:MOST_LINES]),
+        links=tuple(link for link in reason.links if link.startswith(("https://", "http://"))),
+    )
+
+
+def _cut(text: str | None) -> str:
+    text = text or ""
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} … ({len(text):,} characters)"

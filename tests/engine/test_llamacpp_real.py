@@ -1,0 +1,199 @@
+"""The real llama.cpp server, as `make engine` provides it: flags, settings, failures, end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pivotbench.engines import engine_python
+from pivotbench.engines.base import FlagSpec, FlagValue
+from pivotbench.engines.llamacpp import LLAMACPP, SERVE_PROGRAM
+from pivotbench.provision import model_path
+from pivotbench.study import load_study
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "nonce-1"
+READY_SECONDS = 30.0
+SMALL: dict[str, FlagValue] = {"threads": 1, "parallel": 2, "ctx-size": 1024}
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(scope="module")
+def python() -> Path:
+    found = engine_python("llamacpp", None, ROOT)
+    assert found.exists(), "the engine is missing: run `make engine`"
+    return found
+
+
+@pytest.fixture(scope="module")
+def model() -> str:
+    found = model_path(load_study(ROOT / "config" / "config.yaml").model)
+    assert Path(found).is_file(), "the model is missing: run `make engine`"
+    return found
+
+
+@dataclass
+class Server:
+    """A started server: its process, its address, and the file its log goes to."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log_file: Path
+
+    @property
+    def log(self) -> list[str]:
+        return self.log_file.read_text(errors="replace").splitlines()
+
+    def wait_until_ready(self) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while LLAMACPP.probe(self.url, NAME, timeout_seconds=5).state != "ready":
+            assert self.process.poll() is None, self.log[-5:]
+            assert time.monotonic() < deadline, self.log[-5:]
+            time.sleep(0.02)
+
+
+Start = Callable[..., Server]
+
+
+@pytest.fixture
+def start(python: Path, model: str, tmp_path: Path) -> Iterator[Start]:
+    started: list[Server] = []
+
+    def start(flags: dict[str, FlagValue], port: int | None = None) -> Server:
+        port = port or free_port()
+        command = LLAMACPP.command(str(python), model, flags, port=port, served_name=NAME)
+        log_file = tmp_path / f"{len(started)}.log"
+        with log_file.open("wb") as log:
+            process = subprocess.Popen(command.argv, stderr=log, env={**os.environ, **command.env})
+        started.append(Server(process, f"http://127.0.0.1:{port}", log_file))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.process.kill()
+        server.process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def test_the_running_server_tells_its_effective_settings(start: Start) -> None:
+    server = start({**SMALL, "cache-type-k": "q8_0", "spec-type": ["ngram-map-k", "ngram-mod"]})
+    server.wait_until_ready()
+    info = LLAMACPP.server_info(server.url, server.log)
+    expected = {
+        "threads": 1,
+        "parallel": 2,
+        "ctx-size": 1024,
+        "slot-ctx-size": 512,
+        "cache-type-k": "q8_0",
+        "cache-type-v": "f16",
+        "flash-attn": "on",  # what "auto" comes to
+        "spec-type": "ngram-map-k, ngram-mod",
+    }
+    assert {name: info[name] for name in expected} == expected
+
+
+def test_the_log_times_every_phase_of_a_launch(start: Start) -> None:
+    server = start(SMALL)
+    server.wait_until_ready()
+    phases = LLAMACPP.launch_phases(server.log)
+    assert [phase.name for phase in phases] == ["start", "weights", "context", "warm-up", "listen"]
+    assert all(phase.seconds >= 0 for phase in phases)
+
+
+def test_it_listens_on_loopback_alone_and_under_its_own_name(start: Start) -> None:
+    server = start(SMALL)
+    server.wait_until_ready()
+    port = int(server.url.rpartition(":")[2])
+    listeners = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    bound = {line.split()[1] for line in listeners if line.split()[3] == "0A"}
+    assert {address for address in bound if int(address.partition(":")[2], 16) == port} == {
+        f"0100007F:{port:04X}"
+    }
+    assert LLAMACPP.probe(server.url, "another", timeout_seconds=5).state == "stranger"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly_and_fast(start: Start, number: signal.Signals) -> None:
+    server = start(SMALL)
+    server.wait_until_ready()
+    server.process.send_signal(number)
+    assert server.process.wait(timeout=3) == 0
+
+
+def test_a_signal_while_it_loads_ends_it_at_once(start: Start) -> None:
+    server = start(SMALL)
+    while not server.log:
+        time.sleep(0.005)
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(timeout=2) in (0, -signal.SIGTERM)
+
+
+def test_quantized_values_without_flash_attention_end_it_with_the_reason(start: Start) -> None:
+    began = time.monotonic()
+    server = start({"flash-attn": "off", "cache-type-k": "q8_0", "cache-type-v": "q8_0"})
+    assert server.process.wait(timeout=10) == 1
+    took = time.monotonic() - began
+    assert any("quantized V cache requires flash_attn to be enabled" in line for line in server.log)
+    assert server.log[-1].startswith("llamacpp_serve: the server did not start")
+    assert took < 5  # about 0.5 s; a test machine may be busy
+
+
+def test_a_port_in_use_ends_it_with_the_reason(start: Start) -> None:
+    first = start(SMALL)
+    first.wait_until_ready()
+    second = start(SMALL, port=int(first.url.rpartition(":")[2]))
+    assert second.process.wait(timeout=10) == 1
+    assert any("couldn't bind" in line for line in second.log)
+
+
+def example(flag: FlagSpec) -> list[str]:
+    """Return the flag with a value it takes."""
+    if not flag.takes_value:
+        return [f"--{flag.name}"]
+    return [f"--{flag.name}", flag.choices[-1] if flag.choices else "1"]
+
+
+def test_every_flag_of_the_list_sets_a_field_of_this_engine(python: Path) -> None:
+    flags = LLAMACPP.read_flags(python).flags
+    assert len(flags) > 40
+    script = (
+        "import importlib.util, sys, xllamacpp\n"
+        f"spec = importlib.util.spec_from_file_location('serve', {str(SERVE_PROGRAM)!r})\n"
+        "serve = importlib.util.module_from_spec(spec); spec.loader.exec_module(serve)\n"
+        "parser = serve.build_parser()\n"
+        "for line in sys.stdin.read().splitlines():\n"
+        "    settings = vars(parser.parse_args(line.split()))\n"
+        "    assert len(settings) == 1, line\n"
+        "    serve.common_params(xllamacpp, settings)\n"
+        "    field = next(iter(settings))\n"
+        "    kind, members = serve.ENUMERATIONS.get(field, ('', {}))\n"
+        "    for member in members.values():\n"
+        "        getattr(xllamacpp, kind)[member]\n"
+    )
+    lines = "\n".join(" ".join(example(flag)) for flag in flags)
+    ended = subprocess.run(
+        [str(python), "-c", script], input=lines, capture_output=True, text=True, timeout=30
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_the_serving_program_needs_nothing_but_its_own_environment(python: Path) -> None:
+    ended = subprocess.run(
+        [str(python), "-I", str(SERVE_PROGRAM), "--print-flags"], capture_output=True, text=True, timeout=30
+    )
+    assert ended.returncode == 0, ended.stderr

@@ -1,0 +1,265 @@
+"""A server never outlives those who asked for it, however they die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import scripted
+from pivotbench.lease.ensure import Server, ensure, final_record, new_launch_id, record_path, stop
+from pivotbench.lease.locks import DeviceLocks
+from pivotbench.lease.processes import Identity, marked_processes
+from pivotbench.lease.state import LaunchOrder, Record, live_launches, read_handle
+
+RELEASE_SECONDS = 10.0
+
+
+def order(folder: Path, *script: str, key: str = "cell", owner: str | None = None, **limits: float) -> LaunchOrder:
+    launch_id = new_launch_id()
+    logs = folder / "logs"
+    flags = {"script-events": str(folder / "events")}
+    return LaunchOrder(
+        launch_id=launch_id,
+        key=key,
+        owner=owner or str(Identity.own()),
+        engine="sglang",
+        python=str(scripted.PYTHON),
+        model="scripted/model",
+        flags=flags | ({"script": list(script)} if script else {}),
+        env={},
+        gpus=0,
+        log=str(logs / "launch.log"),
+        record=str(record_path(logs, launch_id)),
+        launch_timeout_seconds=limits.get("launch_timeout_seconds", 20.0),
+        slot_wait_seconds=limits.get("slot_wait_seconds", 30.0),
+    )
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+LEASED: list[Server] = []
+
+
+def launched(folder: Path, *script: str, key: str = "cell", owner: str | None = None) -> Server:
+    server = ensure(order(folder, *script, key=key, owner=owner), quiet)
+    assert isinstance(server, Server), server
+    LEASED.append(server)
+    return server
+
+
+def until(claim: Callable[[], bool], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if claim():
+            return True
+        time.sleep(0.05)
+    return claim()
+
+
+def ours(folder: Path) -> list[Identity]:
+    """Server processes started under this folder's locks, those with a cleaned environment included."""
+    pids = {event.pid for event in scripted.read_events(folder / "events")}
+    marked = [p for p, value in marked_processes().items() if str(folder) in value]
+    return marked + [i for pid in pids if (i := Identity.of(pid))]
+
+
+def device_is_free(folder: Path) -> bool:
+    locks = DeviceLocks(["cpu"], 1, folder / "locks")
+    free = locks.try_acquire()
+    locks.release()
+    return free
+
+
+def all_released(folder: Path) -> bool:
+    return not ours(folder) and device_is_free(folder) and not any((folder / "locks" / "launches").iterdir())
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("PIVOTBENCH_LOCKS", str(tmp_path / "locks"))
+    monkeypatch.setenv("PIVOTBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIVOTBENCH_TEST_PYTHON", sys.executable)
+    yield tmp_path
+    while LEASED:
+        LEASED.pop().release()
+    stop(grace_seconds=0.5)
+    assert until(lambda: not ours(tmp_path), RELEASE_SECONDS)
+
+
+@pytest.fixture
+def other_owner() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that stands for another Snakemake run."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def identity(process: subprocess.Popen[bytes]) -> str:
+    found = Identity.of(process.pid)
+    assert found is not None
+    return str(found)
+
+
+def test_a_live_server_is_attached_to_and_not_started_twice(folder: Path) -> None:
+    first = launched(folder)
+    second = launched(folder)
+    assert (first.launch_id, first.relaunched) == (second.launch_id, True)
+    assert not second.relaunched
+    assert scripted.launches(folder / "events") == 1
+
+
+def test_stopping_proves_that_nothing_is_left(folder: Path) -> None:
+    server = launched(folder, "orphans=2")
+    server.release()
+    stop(key="cell")
+    record = final_record(server)
+    assert record is not None
+    assert (record.why, record.released, record.port_closed) == ("stop", True, True)
+    assert all_released(folder)
+
+
+def test_a_crash_at_launch_is_noticed_within_two_seconds_of_the_death(folder: Path) -> None:
+    outcome = ensure(order(folder, "crash", "crash-log=moe-trtllm.log"), quiet)
+    noticed = time.time()
+    assert isinstance(outcome, Record)
+    assert outcome.reason is not None
+    assert outcome.reason["code"] == "artifact_unavailable"
+    died = max(event.seconds for event in scripted.read_events(folder / "events"))
+    assert noticed - died < 2.0
+
+
+def test_a_server_that_never_answers_fails_at_its_time_limit(folder: Path) -> None:
+    outcome = ensure(order(folder, "hang-launch", launch_timeout_seconds=1.5), quiet)
+    assert isinstance(outcome, Record)
+    assert outcome.reason is not None
+    assert (outcome.reason["code"], outcome.reason["kind"]) == ("launch_timeout", "transient")
+    assert until(lambda: all_released(folder), RELEASE_SECONDS)
+
+
+def test_a_server_that_answers_for_another_model_is_not_measured(folder: Path) -> None:
+    outcome = ensure(order(folder, "stranger=somebody-else"), quiet)
+    assert isinstance(outcome, Record)
+    assert outcome.reason is not None
+    assert outcome.reason["code"] == "port_in_use"
+
+
+def test_a_server_that_ignores_sigterm_is_killed(folder: Path) -> None:
+    server = launched(folder, "ignore-term")
+    server.release()
+    stop(key="cell", grace_seconds=0.5)
+    record = final_record(server)
+    assert record is not None
+    assert [s["signal"] for s in record.signals] == ["SIGTERM", "SIGKILL"]
+    assert record.released
+
+
+def test_a_port_that_stays_open_is_a_leak(folder: Path) -> None:
+    with scripted.PortHolder() as holder:
+        server = launched(folder, f"keep-port={holder.path}")
+        server.release()
+        stop(key="cell")
+        record = final_record(server)
+        assert record is not None
+        assert (record.released, record.port_closed, record.processes_left) == (False, False, [])
+
+
+def test_the_death_of_the_owner_ends_the_server(folder: Path, other_owner: subprocess.Popen[bytes]) -> None:
+    launched(folder, "orphans=2", "orphan-clean-env", "ignore-term", owner=identity(other_owner))
+    other_owner.kill()
+    other_owner.wait()
+    assert until(lambda: all_released(folder), RELEASE_SECONDS)
+
+
+def test_a_killed_supervisor_is_swept_up_after_by_its_guard(folder: Path) -> None:
+    server = launched(folder, "orphans=2", "orphan-clean-env")
+    [(_, handle)] = list(live_launches())
+    time.sleep(2.5)  # the supervisor looks for new processes every two seconds
+    os.kill(Identity.parse(handle.supervisor).pid, signal.SIGKILL)
+    assert until(lambda: all_released(folder), RELEASE_SECONDS)
+    record = final_record(server)
+    assert record is not None
+    assert (record.why, record.released) == ("supervisor_killed", True)
+
+
+def guards() -> list[Identity]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if len(words) > 2 and words[1].endswith(b"/guard.py") and (i := Identity.of(int(entry.name))):
+                found.append(i)
+    return found
+
+
+def guard_of(handle_supervisor: str) -> list[Identity]:
+    return [
+        g for g in guards() if handle_supervisor.encode() in Path(f"/proc/{g.pid}/cmdline").read_bytes()
+    ]
+
+
+def test_a_killed_guard_is_replaced(folder: Path) -> None:
+    launched(folder)
+    [(_, handle)] = list(live_launches())
+    [guard] = guard_of(handle.supervisor)
+    os.kill(guard.pid, signal.SIGKILL)
+    assert until(lambda: [g for g in guard_of(handle.supervisor) if g != guard] != [], 5.0)
+    os.kill(Identity.parse(handle.supervisor).pid, signal.SIGKILL)
+    assert until(lambda: all_released(folder), RELEASE_SECONDS)
+
+
+def test_what_supervisor_and_guard_leave_behind_is_swept_by_the_next_launch(folder: Path) -> None:
+    launched(folder, "orphans=1", "ignore-term").release()
+    [(path, handle)] = list(live_launches())
+    [guard] = guard_of(handle.supervisor)
+    for pid in (guard.pid, Identity.parse(handle.supervisor).pid):
+        os.kill(pid, signal.SIGKILL)
+    assert until(lambda: device_is_free(folder), RELEASE_SECONDS)
+    assert ours(folder), "the orphan outlives both: that is what the next launch has to sweep"
+    before = set(ours(folder))
+    second = launched(folder, key="another cell")
+    assert not before & set(ours(folder))
+    assert read_handle(path) is None
+    second.release()
+
+
+def test_two_owners_never_have_servers_at_the_same_time(
+    folder: Path, other_owner: subprocess.Popen[bytes]
+) -> None:
+    first = launched(folder)
+    first.release()
+    second = launched(folder, owner=identity(other_owner))  # waits until the idle first one is evicted
+    record = final_record(first)
+    assert record is not None
+    assert record.why == "evicted"
+    assert scripted.overlaps(folder / "events") == []
+    second.release()
+
+
+def test_a_server_in_use_is_not_evicted(folder: Path, other_owner: subprocess.Popen[bytes]) -> None:
+    first = launched(folder)
+    outcome = ensure(order(folder, owner=identity(other_owner), slot_wait_seconds=1.0), quiet)
+    assert isinstance(outcome, Record)
+    assert outcome.reason is not None
+    assert (outcome.reason["code"], outcome.reason["kind"]) == ("slot_refused", "transient")
+    assert first.alive()
+
+
+def test_a_server_that_dies_in_use_is_told_from_one_that_was_stopped(folder: Path) -> None:
+    server = launched(folder, "crash-after=0.5", "crash-log=moe-trtllm.log")
+    assert until(lambda: not server.alive(), 10.0)
+    record = final_record(server)
+    assert record is not None
+    assert record.reason is not None
+    assert (record.why, record.reason["code"]) == ("died", "server_died")

@@ -1,0 +1,275 @@
+"""A corpus of wrong studies; a comment ``#<`` marks the line that the error must name."""
+
+from __future__ import annotations
+
+from study_samples import RIGHT, changed
+
+HERE = "#<"
+PLAIN = "  plain: {}\n"
+FREE = "free: {kind: text, prompts: free.jsonl, output_tokens: 16, concurrency: [1, 4]}"
+FREE_KEY = "throughput.workloads.free"
+TEXT = "kind: text, prompts: free.jsonl, output_tokens: 8"
+QUESTIONS = '  prompts:\n    - {ask: "What is 2+2?", contains: "4"}\n    - {ask: "Name a colour."}'
+NOISE = "noise: {kind: synthetic, prompt_tokens: 32, output_tokens: 16, concurrency: [1]}"
+MODEL = "model: org/small-model"
+PACKAGE = "model:\n  package: p==1\n  file: a/b.gguf\n  sha256: " + "a" * 64 + "\n"
+
+
+def backends(text: str) -> str:
+    return changed("backends:\n  plain: {}\n  flash: {flash-attn: on}\n", "backends:\n  plain: {}\n" + text)
+
+
+def free(text: str) -> str:
+    return changed(FREE, f"free: {{{text}}} #<")
+
+
+def metric(text: str) -> str:
+    return changed("{free: 1}, concurrency: 1}", text)
+
+
+# (what is wrong, the study, the key named, words of the message)
+BROKEN = [
+    ("top key misspelt", changed("smoke:", "smok: #<"), "smok", "did you mean 'smoke'?"),
+    ("unrelated key", RIGHT + "zzz: 1 #<\n", "zzz", "known: backends, decision"),
+    ("name missing", "engine: llamacpp #<\n" + RIGHT.split("\n", 2)[2], "name", "is required"),
+    ("name a number", changed("name: sample", "name: 12 #<"), "name", "put text in quotes"),
+    ("name a path", changed("name: sample", "name: ../sample #<"), "name", "try 'sample'"),
+    ("name in capitals", changed("name: sample", "name: My Study #<"), "name", "try 'my-study'"),
+    ("name too long", changed("name: sample", f"name: {'a' * 101} #<"), "name", "100 characters"),
+    ("engine misspelt", changed("llamacpp", "lamacpp #<"), "engine", "did you mean 'llamacpp'?"),
+    ("engine a list", changed("llamacpp", "[sglang] #<"), "engine", "not a list"),
+    ("engine twice", changed("engine: llamacpp", "engine: sglang\nengine: sglang #<"), "engine", "line 2"),
+    ("env a boolean", RIGHT + "env: {DEBUG: true} #<\n", "env.DEBUG", "put text in quotes"),
+    ("env bad name", RIGHT + "env: {NO-DASH: a} #<\n", "env.NO-DASH", "environment variable"),
+    ("python two lines", RIGHT + 'python: "a\\nb" #<\n', "python", "path"),
+    ("python a number", RIGHT + "python: 3 #<\n", "python", "path"),
+    ("model a number", changed("org/small-model", "7 #<"), "model", "a mapping of keys, not 7"),
+    ("model two slashes", changed("org/small-model", "a/b/c #<"), "model.path", "./"),
+    ("model no origin", changed(MODEL, "model: #<\n  name: x"), "model", "either path, or package"),
+    ("model both origins", changed(MODEL, "model: {path: a/b, package: p==1} #<"), "model", "either"),
+    ("model no digest", changed(MODEL, "model: {package: p==1, file: a} #<"), "model", "sha256 is required"),
+    ("model no file", changed(MODEL, f"model: {{package: p==1, sha256: {'a' * 64}}} #<"), "model", "file is"),
+    ("package not pinned", changed(MODEL, "model: {package: p>=1} #<"), "model.package", "name==version"),
+    ("digest short", changed(MODEL, "model: {package: p==1, sha256: abc} #<"), "model.sha256", "64"),
+    (
+        "file outside",
+        changed(MODEL + "\n", PACKAGE.replace("a/b.gguf", "../b.gguf #<")),
+        "model.file",
+        "inside the package",
+    ),
+    (
+        "digest of a path",
+        changed(MODEL, f"model: {{path: a/b, sha256: {'a' * 64}}} #<"),
+        "model.sha256",
+        "pack",
+    ),
+    ("revision local", changed(MODEL, "model: {path: ./a, revision: main} #<"), "model.revision", "hub id"),
+    ("revision digits", changed(MODEL, "model: {path: a/b, revision: 1234} #<"), "model.revision", "quotes"),
+    ("flag with dashes", changed("  threads: 1", "  --threads: 1 #<"), "serve.--threads", "'threads'"),
+    ("flag with a blank", changed("  threads: 1", "  thr eads: 1 #<"), "serve.thr eads", "flag's name"),
+    ("flag a mapping", changed("  threads: 1", "  threads: {a: 1} #<"), "serve.threads", "text, a number"),
+    ("flag without value", changed("  threads: 1", "  threads: #<"), "serve.threads", "has no value"),
+    ("flag null", changed("  threads: 1", "  threads: null #<"), "serve.threads", "has no value"),
+    ("flag empty list", changed("  threads: 1", "  threads: [] #<"), "serve.threads", "empty list"),
+    ("flag nested list", changed("  threads: 1", "  threads: [a, [b]] #<"), "serve.threads[1]", "text and"),
+    ("flag twice", changed("  threads: 1", "  threads: 1\n  threads: 2 #<"), "serve.threads", "line 5"),
+    ("serve a list", changed("serve:\n  threads: 1\n  ctx-size: 2048", "serve: [a] #<"), "serve", "mapping"),
+    (
+        "no backends",
+        changed("backends:\n" + PLAIN + "  flash: {flash-attn: on}\n", "backends: {} #<\n"),
+        "backends",
+        "default: {}",
+    ),
+    ("backend reserved", backends("  race: {} #<\n"), "backends.race", "reserved"),
+    ("backend named on", backends("  on: {} #<\n"), "backends.on", "reserved"),
+    ("backend bad name", backends("  Flash_On: {} #<\n"), "backends.Flash_On", "try 'flash-on'"),
+    ("backend dots", backends("  ..: {} #<\n"), "backends...", "lower-case"),
+    ("backend a list", backends("  flash: [a] #<\n"), "backends.flash", "mapping of keys, not a list"),
+    ("backend twice", backends("  flash: {}\n  flash: {} #<\n"), "backends.flash", "given twice"),
+    ("matrix a scalar", backends("  matrix: {a: on} #<\n"), "backends.matrix.a", "must be a list"),
+    ("matrix empty list", backends("  matrix: {a: []} #<\n"), "backends.matrix.a", "at least one"),
+    ("matrix value twice", backends("  matrix: {a: [4, '4']} #<\n"), "backends.matrix.a[1]", "twice"),
+    ("matrix collision", backends("  matrix: {a: [x y, x-y]} #<\n"), "backends.matrix", "generates the name"),
+    ("matrix takes a name", backends("  matrix: {a: [plain]} #<\n"), "backends.matrix", "already has"),
+    (
+        "matrix huge",
+        backends(f"  matrix: {{a: {list(range(101))}, b: {list(range(101))}}} #<\n"),
+        "backends.matrix",
+        "10,201",
+    ),
+    ("exclude alone", backends("  exclude: [{a: 1}] #<\n"), "backends.exclude", "no matrix"),
+    (
+        "exclude unknown flag",
+        backends("  matrix: {attention: [x, y]}\n  exclude: [{atention: x}] #<\n"),
+        "backends.exclude[0].atention",
+        "did you mean 'attention'?",
+    ),
+    (
+        "exclude unknown value",
+        backends("  matrix: {a: [triton, y]}\n  exclude: [{a: tritn}] #<\n"),
+        "backends.exclude[0].a",
+        "did you mean 'triton'?",
+    ),
+    ("exclude empty", backends("  matrix: {a: [x]}\n  exclude: [{}] #<\n"), "backends.exclude[0]", "every"),
+    ("speculation none", changed("  copy:", "  none: {} #<\n  copy:"), "speculative.none", "always runs"),
+    (
+        "speculation empty",
+        changed("speculative:\n  copy: {spec-type: ngram-simple}", "speculative: {} #<"),
+        "speculative",
+        "at least one",
+    ),
+    ("base unknown", changed("  copy:", "  on: flsh #<\n  copy:"), "speculative.on", "did you mean 'flash'?"),
+    ("no prompt", changed(QUESTIONS, "  prompts: [] #<"), "smoke.prompts", "at least one"),
+    (
+        "prompt twice",
+        changed('Name a colour."}', 'What is 2+2?"} #<'),
+        "smoke.prompts[1]",
+        "same as prompt 0",
+    ),
+    (
+        "ask missing",
+        changed('{ask: "Name a colour."}', "{contains: a} #<"),
+        "smoke.prompts[1].ask",
+        "required",
+    ),
+    (
+        "ask misspelt",
+        changed('{ask: "Name a colour."}', "{aks: a} #<"),
+        "smoke.prompts[1].aks",
+        "mean 'ask'?",
+    ),
+    (
+        "two expectations",
+        changed('contains: "4"}', "contains: a, equals: b} #<"),
+        "smoke.prompts[0].equals",
+        "one expectation",
+    ),
+    ("bad expression", changed('contains: "4"}', "matches: '('} #<"), "smoke.prompts[0].matches", "regular"),
+    (
+        "expectation a number",
+        changed('contains: "4"}', "contains: 4} #<"),
+        "smoke.prompts[0].contains",
+        "quotes",
+    ),
+    (
+        "expectation blank",
+        changed('contains: "4"}', "contains: ' '} #<"),
+        "smoke.prompts[0].contains",
+        "blank",
+    ),
+    (
+        "max_tokens zero",
+        changed("max_tokens: 8", "max_tokens: 0 #<"),
+        "smoke.max_tokens",
+        "at least 1, not 0",
+    ),
+    ("max_tokens text", changed("max_tokens: 8", "max_tokens: '8' #<"), "smoke.max_tokens", "a whole number"),
+    ("max_tokens a real", changed("max_tokens: 8", "max_tokens: 8.5 #<"), "smoke.max_tokens", "whole number"),
+    ("max_tokens true", changed("max_tokens: 8", "max_tokens: true #<"), "smoke.max_tokens", "whole number"),
+    ("seconds zero", changed("seconds: 2", "seconds: 0 #<"), "throughput.seconds", "above 0, not 0"),
+    ("seconds text", changed("seconds: 2", "seconds: 2s #<"), "throughput.seconds", "a number, not '2s'"),
+    ("seconds infinite", changed("seconds: 2", "seconds: .inf #<"), "throughput.seconds", "a number"),
+    ("windows negative", changed("windows: 2", "windows: -1 #<"), "throughput.windows", "at least 1, not -1"),
+    (
+        "workload name",
+        changed("    noise:", "    no ise: #<\n      "),
+        "throughput.workloads.no ise",
+        "no-ise",
+    ),
+    (
+        "key misspelt",
+        free("kind: text, prompts: free.jsonl, output_tokens: 1, concurency: [1]"),
+        FREE_KEY + ".concurency",
+        "did you mean 'concurrency'?",
+    ),
+    (
+        "kind misspelt",
+        free("kind: txt, prompts: free.jsonl, output_tokens: 8, concurrency: [1]"),
+        FREE_KEY + ".kind",
+        "did you mean 'text'?",
+    ),
+    ("no prompts", free("kind: text, output_tokens: 8, concurrency: [1]"), FREE_KEY, "needs prompts"),
+    (
+        "file missing",
+        free("kind: text, prompts: no.jsonl, output_tokens: 8, concurrency: [1]"),
+        FREE_KEY + ".prompts",
+        "no such file",
+    ),
+    (
+        "file a folder",
+        free("kind: text, prompts: ., output_tokens: 8, concurrency: [1]"),
+        FREE_KEY + ".prompts",
+        "no such file",
+    ),
+    (
+        "text with length",
+        free("kind: text, prompts: free.jsonl, prompt_tokens: 3, output_tokens: 8, concurrency: [1]"),
+        FREE_KEY + ".prompt_tokens",
+        "synthetic",
+    ),
+    (
+        "output too short",
+        free("kind: text, prompts: free.jsonl, output_tokens: 1, concurrency: [1]"),
+        FREE_KEY + ".output_tokens",
+        "at least 2",
+    ),
+    ("concurrency zero", free(f"{TEXT}, concurrency: [1, 0]"), FREE_KEY + ".concurrency[1]", "at least 1"),
+    ("concurrency twice", free(f"{TEXT}, concurrency: [1, 1]"), FREE_KEY + ".concurrency", "twice"),
+    ("concurrency scalar", free(f"{TEXT}, concurrency: 1"), FREE_KEY + ".concurrency", "a list, not 1"),
+    ("concurrency empty", free(f"{TEXT}, concurrency: []"), FREE_KEY + ".concurrency", "at least one"),
+    (
+        "no length",
+        changed(NOISE, "noise: {kind: synthetic, output_tokens: 8, concurrency: [1]} #<"),
+        "throughput.workloads.noise",
+        "needs prompt_tokens",
+    ),
+    (
+        "synthetic with file",
+        changed("prompt_tokens: 32,", "prompt_tokens: 32, prompts: a, #<\n     "),
+        "throughput.workloads.noise.prompts",
+        "kind text",
+    ),
+    (
+        "metric unknown",
+        metric("{fre: 1}, concurrency: 1} #<"),
+        "decision.metric.workloads.fre",
+        "did you mean 'free'?",
+    ),
+    ("metric empty", metric("{}, concurrency: 1} #<"), "decision.metric.workloads", "at least one"),
+    (
+        "metric weight zero",
+        metric("{free: 0}, concurrency: 1} #<"),
+        "decision.metric.workloads.free",
+        "above 0",
+    ),
+    (
+        "metric level",
+        metric("{free: 1}, concurrency: 2} #<"),
+        "decision.metric.concurrency",
+        "measured at 1, 4 only",
+    ),
+    ("margin one", changed("margin: 0.1", "margin: 1 #<"), "decision.margin", "below 1, not 1"),
+    ("margin zero", changed("margin: 0.1", "margin: 0 #<"), "decision.margin", "above 0"),
+    ("margin per cent", changed("margin: 0.1", "margin: 10% #<"), "decision.margin", "a number, not '10%'"),
+    ("confidence low", changed("confidence: 0.9", "confidence: 0.5 #<"), "decision.confidence", "above 0.5"),
+    ("confidence sure", changed("confidence: 0.9", "confidence: 1.0 #<"), "decision.confidence", "below 1"),
+    (
+        "rounds swapped",
+        changed("{min: 2, max: 3}", "{min: 4, max: 3} #<"),
+        "decision.rounds",
+        "min 4 is above max 3",
+    ),
+    ("rounds zero", changed("{min: 2, max: 3}", "{min: 0, max: 3} #<"), "decision.rounds.min", "at least 1"),
+    (
+        "reference unknown",
+        changed("reference: plain", "reference: plane #<"),
+        "decision.reference",
+        "mean 'plain'?",
+    ),
+    ("gpus negative", changed("{gpus: 0}", "{gpus: -1} #<"), "hosts.gpus", "at least 0"),
+    ("gpus missing", changed("{gpus: 0}", "{slot_wait_seconds: 1} #<"), "hosts.gpus", "is required"),
+    ("merge key", changed("  plain: {}", "  plain:\n    <<: {a: 1} #<"), "backends.plain.<<", "merge keys"),
+    ("tag", changed("  threads: 1", "  threads: !!python/name:os.system x #<"), "serve.threads", "the tag"),
+    ("key a list", changed("  threads: 1", "  ? [a, b] #<\n  : 1"), "serve.?", "plain text"),
+    ("recursive alias", changed("  threads: 1", "  threads: &a [*a] #<"), "serve.threads", "alias"),
+]

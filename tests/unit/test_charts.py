@@ -1,0 +1,185 @@
+"""Charts say what they show, fit any number of configurations, and are whole on their own."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import vl_convert
+
+from pivotbench.charts import build_charts, write_charts
+from pivotbench.charts.figures import NO_BREAK, names, number, percent, seconds
+from pivotbench.charts.frontier import pareto
+from pivotbench.charts.hues import OTHERS, Hues
+from pivotbench.charts.page import inert_json, unbroken
+from pivotbench.charts.question import Question
+from pivotbench.charts.theme import DARK, LIGHT, config
+from report_sample import Sample, sample
+
+
+def drawn(case: Sample) -> dict[str, dict[str, Any]]:
+    charts = build_charts(case.decision, case.measurements, case.cells)
+    return {name: chart.to_dict() for name, chart in charts.items()}
+
+
+def finding(spec: dict[str, Any]) -> str:
+    return str(spec["usermeta"]["finding"]).replace(NO_BREAK, " ")
+
+
+def many(quantity: int) -> dict[str, float]:
+    return {f"backend-{i:03d}": 100.0 - 0.4 * i for i in range(quantity)}
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    return sample(tmp_path_factory.mktemp("usual"))
+
+
+def test_every_chart_is_there_and_its_title_states_a_finding(usual: Sample) -> None:
+    charts = drawn(usual)
+    assert list(charts) == ["ranking", "frontier", "speculation", "stability", "launch"]
+    assert finding(charts["ranking"]).startswith("Undecided between flash-on and kv-q8, which is −7.5 % to")
+    assert finding(charts["frontier"]) == "flash-on leads on free; flash-on+ngram-simple leads on repetitive"
+    assert finding(charts["speculation"]) == (
+        "Speculation pays on repetitive (up to 1.55×) and is undecided on free"
+    )
+    assert re.match(
+        r"A relaunch moves speed by \d.* no round left the 10 % margin", finding(charts["stability"])
+    )
+    assert finding(charts["launch"]).endswith("“load weights” takes 61 %")
+
+
+def test_a_decided_ranking_names_the_fastest_and_its_lead(tmp_path: Path) -> None:
+    case = sample(tmp_path, speeds={"fast": 90.0, "slow": 60.0}, speculation=False)
+    assert finding(drawn(case)["ranking"]) == "fast is fastest at 90.0 tok/s, 50 % ahead of slow"
+
+
+def test_equivalents_are_called_so(tmp_path: Path) -> None:
+    case = sample(tmp_path, speeds={"a": 90.0, "b": 89.0}, verdicts={"b": "equivalent"}, speculation=False)
+    assert finding(drawn(case)["ranking"]) == "a and b are equivalent within 10 %, at 90.0 tok/s"
+
+
+def test_undecided_everywhere_is_said(tmp_path: Path) -> None:
+    open_ = dict.fromkeys(("kv-q8", "flash-off", "no-repack"), "undecided")
+    title = finding(drawn(sample(tmp_path, verdicts=open_))["ranking"])
+    assert title == "Undecided between flash-on and kv-q8, flash-off and 1 more"
+
+
+def test_one_round_claims_no_stability(tmp_path: Path) -> None:
+    case = sample(tmp_path, rounds=1)
+    charts = drawn(case)
+    assert finding(charts["stability"]) == "One round each: what a relaunch changes is not known yet"
+    assert vl_convert.vegalite_to_svg(charts["ranking"]).startswith("<svg")
+
+
+def test_where_nothing_is_healthy_nothing_is_drawn(tmp_path: Path) -> None:
+    case = sample(tmp_path, speeds={}, speculation=False)
+    assert set(drawn(case)) == {"launch"}  # one of the broken became ready before it answered garbage
+
+
+def test_without_cells_and_samples_there_are_no_charts(tmp_path: Path) -> None:
+    case = sample(tmp_path, speeds={}, speculation=False, broken=False)
+    assert drawn(case) == {}
+
+
+@pytest.mark.parametrize("quantity", [1, 100])
+def test_any_number_of_configurations_can_be_drawn(tmp_path: Path, quantity: int) -> None:
+    case = sample(tmp_path, speeds=many(quantity), rounds=2, speculation=False)
+    for spec in drawn(case).values():
+        assert vl_convert.vegalite_to_svg(spec, config=config(LIGHT)).startswith("<svg")
+
+
+def test_more_configurations_than_colours_share_a_grey(tmp_path: Path) -> None:
+    case = sample(tmp_path, speeds=many(12), rounds=1, speculation=False)
+    labels = [entry["label"] for entry in drawn(case)["stability"]["usermeta"]["legend"]]
+    assert labels == [*(f"backend-{i:03d}" for i in range(len(LIGHT.hues))), OTHERS]
+
+
+def test_a_configuration_keeps_its_colour_in_all_charts(usual: Sample) -> None:
+    hues = Hues.of(usual.decision)
+    domains = set(re.findall(r'"domain": (\["others".*?\])', json.dumps(drawn(usual))))
+    assert len(domains) == 1
+    assert hues.series("flash-on+none") == hues.series("flash-on") == "flash-on"
+
+
+def test_the_metric_is_the_weighted_geometric_mean_of_complete_rounds() -> None:
+    keys = {"phase": "backends", "configuration": "a", "concurrency": 1, "client_bound": False}
+    rows = [
+        {**keys, "round": 1, "workload": "x", "output_tok_s": 100.0},
+        {**keys, "round": 1, "workload": "y", "output_tok_s": 25.0},
+        {**keys, "round": 2, "workload": "x", "output_tok_s": 100.0},
+        {**keys, "round": 3, "workload": "x", "output_tok_s": 100.0, "client_bound": True},
+        {**keys, "round": 3, "workload": "y", "output_tok_s": 100.0},
+    ]
+    rounds = Question({"x": 1.0, "y": 1.0}, 1, 0.1, 0.95).rounds(pd.DataFrame(rows))
+    assert rounds["round"].tolist() == [1]
+    assert rounds["tok_s"].tolist() == pytest.approx([50.0])
+
+
+def test_the_pareto_line_holds_only_points_that_none_beats() -> None:
+    points = pd.DataFrame({"latency_ms": [10, 12, 20, 20, 30], "tok_s": [100, 90, 150, 140, 150]})
+    assert pareto(points)["tok_s"].tolist() == [100, 150]
+
+
+def test_files_stand_alone_and_stale_ones_go(usual: Sample, tmp_path: Path) -> None:
+    charts = build_charts(usual.decision, usual.measurements, usual.cells)
+    (tmp_path / "gone.svg").write_text("<svg/>")
+    write_charts({"ranking": charts["ranking"]}, tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ranking.html", "ranking.png", "ranking.svg"]
+    assert (tmp_path / "ranking.png").read_bytes().startswith(b"\x89PNG")
+    svg = (tmp_path / "ranking.svg").read_text()
+    assert "flash-on" in svg
+    assert "Undecided between" in svg
+    page = (tmp_path / "ranking.html").read_text()
+    assert not re.search(r"<(script|link|img)[^>]+(src|href)=", page)
+
+
+def test_colours_reach_the_contrast_of_graphics_on_their_ground() -> None:
+    for ink in (LIGHT, DARK):
+        assert min(contrast(hue, ink.background) for hue in ink.hues) >= 3
+        assert min(contrast(text, ink.background) for text in (ink.text, ink.muted)) >= 4.5
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.2 contrast ratio."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_figures_read_as_people_write_them() -> None:
+    plain = [number(71.64), number(1234.5), number(0.0456), seconds(0.0321), seconds(150), seconds(7300)]
+    assert [text.replace(NO_BREAK, " ") for text in plain] == [
+        "71.6",
+        "1,234",
+        "0.0456",
+        "32.1 ms",
+        "2.50 min",
+        "2.03 h",
+    ]
+    assert [percent(x, signed=True).replace(NO_BREAK, " ") for x in (0.004, -0.123, 0.0)] == [
+        "+0.4 %",
+        "−12 %",
+        "0 %",
+    ]
+    assert names(["a", "b", "c", "d"], 2) == "a, b and 2 more"
+
+
+def test_data_can_not_leave_its_script_element() -> None:
+    value = {"text": "</script><!--<script>alert(1)</script>\u2028&"}
+    text = str(inert_json(value))
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == value
+
+
+def test_names_are_kept_whole_and_markup_in_them_stays_text() -> None:
+    assert str(unbroken("serve kv-q8 <b>")) == 'serve <span class="word">kv-q8</span> &lt;b&gt;'

@@ -1,0 +1,193 @@
+"""The report says the decision first, has every section, and never runs what a model wrote."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from campaigns import write_demo
+from pivotbench.charts.figures import NO_BREAK
+from pivotbench.report import render
+from pivotbench.report.inputs import evidence_folders, read_inputs
+from pivotbench.report.outcomes import outcomes
+from pivotbench.report.story import facts, story
+from report_sample import Sample, sample
+
+SECTIONS = [
+    "outcomes",
+    "ranking",
+    "frontier",
+    "speculation",
+    "stability",
+    "launch",
+    "flags",
+    "hypotheses",
+    "levers",
+    "threats",
+    "environment",
+    "log",
+]
+ATTACK = "</code></pre><script>window.stolen = true</script><img src=x onerror=alert(1)>"
+
+
+def report(case: Sample) -> str:
+    return render(case.decision, case.measurements, case.cells)
+
+
+def sentences(case: Sample) -> list[str]:
+    return [sentence.replace(NO_BREAK, " ") for sentence in story(case.decision).sentences]
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    return sample(tmp_path_factory.mktemp("usual"), evidence_line=ATTACK)
+
+
+@pytest.fixture(scope="module")
+def page(usual: Sample) -> str:
+    return report(usual)
+
+
+def test_every_section_is_there_and_in_the_contents(page: str) -> None:
+    assert re.findall(r'<section id="(\w+)">', page) == SECTIONS
+    assert re.findall(r'<a href="#(\w+)">', page)[0 : len(SECTIONS)] == SECTIONS
+
+
+def test_the_decision_stands_on_top_with_its_command(page: str, usual: Sample) -> None:
+    top = page[page.index("<main") : page.index('<section id="outcomes"')]
+    assert story(usual.decision).headline == "Undecided between flash-on and kv-q8"
+    assert re.sub(r"<[^>]+>", "", top).count("python -m server --model model.gguf --variant flash-on") == 1
+    assert 'data-copy="launch-command"' in top
+
+
+def test_undecided_says_what_is_known_and_what_would_tell(usual: Sample) -> None:
+    first, second, third = sentences(usual)
+    assert first == (
+        "flash-on reaches 92.0 tok/s (95 % interval 88.3 to 95.7, 3 rounds); the interval for kv-q8 is −7.5 % "
+        "to +4.3 % from it, and about 4 more rounds would likely tell. Until then serve flash-on: nothing is "
+        "shown to be faster."
+    )
+    assert second.startswith(
+        "Of 6 backends, 2 do not work (kv-q4 and kv-q8-no-flash); kv-q8 is not told apart"
+    )
+    assert third == "Speculation pays on repetitive (up to 1.55×) and is undecided on free."
+
+
+def test_a_clear_winner_is_served(tmp_path: Path) -> None:
+    case = sample(tmp_path, speeds={"fast": 90.0, "slow": 60.0}, speculation=False, broken=False)
+    assert story(case.decision).headline == "Serve fast"
+    assert sentences(case) == [
+        "fast reaches 90.0 tok/s (95 % interval 86.4 to 93.6, 3 rounds), 50 % ahead of slow.",
+        "All 2 backends work; 1 is slower.",
+        "Speculation was not measured.",
+    ]
+
+
+def test_nothing_healthy_has_a_report_of_its_own(tmp_path: Path) -> None:
+    case = sample(tmp_path, speeds={}, speculation=False)
+    text = report(case)
+    assert "No configuration can be recommended" in text
+    assert "Nothing could be ranked" in text
+    assert 'data-copy="launch-command"' not in text
+    assert re.findall(r'<section id="(\w+)">', text) == SECTIONS
+
+
+def test_nothing_measured_at_all_has_one_too(tmp_path: Path) -> None:
+    text = report(sample(tmp_path, speeds={}, speculation=False, broken=False))
+    assert "No cell has run yet" in text
+
+
+def test_what_a_server_wrote_stays_text(page: str) -> None:
+    assert "window.stolen" in page  # it is shown ...
+
+    class Elements(HTMLParser):
+        scripts = images = 0
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            self.scripts += tag == "script" and dict(attrs).get("type") is None
+            self.images += tag == "img"
+
+    elements = Elements()
+    elements.feed(page)
+    assert (elements.scripts, elements.images) == (3, 0)  # ... and is neither a script nor an image
+
+
+def test_only_the_reports_own_scripts_are_allowed_and_no_connection(page: str) -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy
+    assert "default-src &#39;none&#39;" in policy[1]
+    assert policy[1].count("sha256-") == 3
+    assert "unsafe-eval" not in policy[1]
+    assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=", page)
+
+
+def test_links_that_are_not_of_the_web_are_left_out(usual: Sample) -> None:
+    broken = outcomes(usual.decision, usual.cells)["backends"][-1]
+    assert broken.configuration == "kv-q8-no-flash"
+    assert all(link.startswith("https://") for failure in broken.failures for link in failure.links)
+
+
+def test_the_matrix_shows_each_stage_of_each_configuration(usual: Sample) -> None:
+    matrix = {row.configuration: row for row in outcomes(usual.decision, usual.cells)["backends"]}
+    states = {name: [outcome.state for outcome in row.stages.values()] for name, row in matrix.items()}
+    assert states["flash-on"] == ["ok"] * 4
+    assert states["kv-q4"] == ["ok", "failed", "none", "ok"]
+    assert states["kv-q8-no-flash"] == ["failed", "none", "none", "none"]
+    assert matrix["kv-q4"].verdict == "eliminated: garbage"
+    assert matrix["flash-off"].verdict.replace(NO_BREAK, " ") == "−18 %, slower"
+
+
+def test_cost_and_confidence_are_named(usual: Sample) -> None:
+    shown = {fact.name: fact.value.replace(NO_BREAK, " ") for fact in facts(usual.decision)}
+    assert shown == {
+        "Speed": "92.0 tok/s",
+        "Confidence": "95 %",
+        "Evidence": "3 rounds",
+        "Cost": "14 launches",
+    }
+
+
+def test_tables_are_readable_by_machines_that_read_aloud(page: str) -> None:
+    assert page.count("<h1") == 1
+    assert not re.search(r"<th(?![^>]*scope=)[ >]", page)
+    assert 'aria-live="polite"' in page
+    assert '<html lang="en">' in page
+
+
+def test_a_hundred_configurations_stay_below_five_megabytes(tmp_path: Path) -> None:
+    speeds = {f"backend-{i:03d}": 100.0 - 0.4 * i for i in range(100)}
+    case = sample(tmp_path, speeds=speeds, rounds=3)
+    assert len(report(case).encode()) < 5_000_000
+
+
+def test_the_entry_points_work_on_a_decided_study(tmp_path: Path) -> None:
+    results = write_demo(tmp_path)
+    scripts = Path(__file__).resolve().parents[2] / "scripts"
+    for entry, output in (("report.py", "report.html"), ("chart.py", "charts")):
+        command = [sys.executable, scripts / entry, "--results", results, "--output", results / output]
+        subprocess.run(command, check=True)
+    assert "Serve" in (results / "report.html").read_text()
+    assert (results / "charts" / "ranking-speculative.png").is_file()
+
+
+def test_only_what_a_race_judged_is_evidence(tmp_path: Path) -> None:
+    results = write_demo(tmp_path)
+    stray = results / "backends" / "not-in-the-study" / "r1"
+    stray.mkdir(parents=True)
+    folders = evidence_folders(results)
+    assert stray not in folders
+    assert len(read_inputs(results).cells) == len(folders) > 10
+
+
+def test_a_study_without_decision_is_a_users_error(tmp_path: Path) -> None:
+    script = Path(__file__).resolve().parents[2] / "scripts" / "report.py"
+    command = [sys.executable, script, "--results", tmp_path, "--output", tmp_path / "report.html"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "decision.json: missing" in done.stderr

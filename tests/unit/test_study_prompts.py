@@ -1,0 +1,66 @@
+"""A prompt file is refused with its line, before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from study_samples import RIGHT, write_study
+
+from pivotbench.errors import UserError
+from pivotbench.study import load_study
+from pivotbench.study.prompts import check_prompts
+
+GOOD = '{"id": "a", "prompt": "Say a."}\n'
+
+WRONG = [
+    ("not JSON", GOOD + "{id: b}\n", 2, "not valid JSON"),
+    ("cut off", '{"id": "a", "prompt": "x\n', 1, "not valid JSON"),
+    ("a list", "[1]\n", 1, "not an object"),
+    ("no id", '{"prompt": "x"}\n', 1, "id: must be text"),
+    ("number as id", '{"id": 1, "prompt": "x"}\n', 1, "id: must be text"),
+    ("misspelt", '{"id": "a", "promt": "x"}\n', 1, "did you mean 'prompt'?"),
+    ("neither", '{"id": "a"}\n', 1, "either prompt or messages"),
+    ("both", '{"id": "a", "prompt": "x", "messages": []}\n', 1, "either prompt or messages"),
+    ("blank", '{"id": "a", "prompt": " "}\n', 1, "not blank"),
+    ("id twice", GOOD + "\n" + '{"id": "a", "prompt": "y"}\n', 3, "the same id as line 1"),
+    ("prompt twice", GOOD + '{"id": "b", "prompt": "Say a."}\n', 2, "the same prompt as line 1"),
+    ("no messages", '{"id": "a", "messages": []}\n', 1, "at least one"),
+    ("role", '{"id": "a", "messages": [{"role": "bot", "content": "x"}]}\n', 1, "a role is system, user"),
+    ("role a list", '{"id": "a", "messages": [{"role": [], "content": "x"}]}\n', 1, "a role is system, user"),
+    ("no content", '{"id": "a", "messages": [{"role": "user"}]}\n', 1, "role and content"),
+    ("blank content", '{"id": "a", "messages": [{"role": "user", "content": ""}]}\n', 1, "not blank"),
+    ("empty", "", 1, "holds no prompt"),
+    ("blank lines", "\n\n", 1, "holds no prompt"),
+    ("nested", '{"id": "a", "prompt": ' + "[" * 100_000 + "\n", 1, "not valid JSON"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "words"), [c[1:] for c in WRONG], ids=[c[0] for c in WRONG])
+def test_a_wrong_prompt_is_refused_with_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:
+    study = write_study(tmp_path, prompts=text)
+    with pytest.raises(UserError) as caught:
+        load_study(study)
+    assert str(caught.value).startswith(f"{tmp_path / 'free.jsonl'}:{line}: ")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_prompt_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    study = write_study(tmp_path)
+    (tmp_path / "free.jsonl").write_bytes(GOOD.encode() + b"\xff\n")
+    with pytest.raises(UserError, match=r"free\.jsonl:2: not UTF-8"):
+        load_study(study)
+
+
+def test_the_file_is_named_as_the_study_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_study(tmp_path, RIGHT, prompts="x\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"^free\.jsonl:1: "):
+        load_study(Path("study.yaml"))
+
+
+def test_unicode_line_separators_do_not_end_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "p.jsonl"
+    file.write_text('{"id": "a", "prompt": "one\u2028two"}\n', encoding="utf-8")
+    assert check_prompts(file, file) == 1
