@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,27 @@ def decided(
             "backends, round 2: no-repack is slower; the rest go on",
         ],
     }
+
+
+def elements(page: str) -> list[tuple[str, dict[str, str | None]]]:
+    """Return a page's elements with their attributes, as an HTML parser sees them."""
+    found: list[tuple[str, dict[str, str | None]]] = []
+
+    class Elements(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            found.append((tag, dict(attrs)))
+
+    Elements().feed(page)
+    return found
+
+
+def addresses(page: str) -> list[str]:
+    """Return what a page would fetch by itself when it is opened."""
+    return [
+        str(attributes.get("src") or attributes.get("href"))
+        for tag, attributes in elements(page)
+        if "src" in attributes or (tag == "link" and "href" in attributes)
+    ]
 
 
 def failed(name: str, stage: str, reason: Reason) -> dict[str, Any]:

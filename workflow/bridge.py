@@ -6,8 +6,11 @@ import fcntl
 import json
 import os
 import platform
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from pivotbench.campaign import Campaign
@@ -16,7 +19,7 @@ from pivotbench.engines import get_engine
 from pivotbench.errors import UserError
 from pivotbench.files import read_json
 from pivotbench.lease.ensure import stop
-from pivotbench.lease.processes import Identity
+from pivotbench.lease.processes import Identity, descendants, send
 from pivotbench.lease.state import HURRIED_GRACE_SECONDS
 from pivotbench.lease.sweep import sweep_stale
 from pivotbench.provision import read_catalogue
@@ -70,6 +73,16 @@ class Bridge:
             sweep_stale()
             self._run_lock = _heal_locks(Path(".snakemake"))
 
+    def start(self) -> None:
+        """From now on, end running stages at once when this run is told to end.
+
+        Snakemake would wait for them, and with them for a load of minutes. A killed stage leaves no
+        file; its server ends with the run.
+        """
+        if self.workflow.is_main_process:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, _end_stages_then(signal.getsignal(number)))
+
     def renew(self, stage: Stage, cell: Cell) -> None:
         """Have a stored result made anew where it no longer holds; say why, once."""
         self.settle()
@@ -89,6 +102,24 @@ class Bridge:
         decision = self.campaign.results / "decision.json"
         if self.workflow.is_main_process and decision.is_file():
             print(terminal_summary(read_json(decision)), file=sys.stderr)
+
+
+def _end_stages_then(before: Any) -> Callable[[int, FrameType | None], None]:
+    def handle(number: int, frame: FrameType | None) -> None:
+        session = os.getsid(0)
+        stages = [p for p in descendants(os.getpid()) if _session(p) == session]
+        send(stages, signal.SIGTERM)
+        if callable(before):
+            before(number, frame)
+
+    return handle
+
+
+def _session(process: Identity) -> int | None:
+    try:
+        return os.getsid(process.pid)
+    except ProcessLookupError:
+        return None
 
 
 def _options(config: dict[str, Any]) -> dict[str, Any]:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from pivotbench.contest import Contest
 
 
-def classes(contest: Contest) -> list[dict[str, Any]]:
-    """Return the classes of ranked configurations, that of the fastest first.
+def classes(contest: Contest) -> Iterator[dict[str, Any]]:
+    """Yield the classes of ranked configurations, that of the fastest first.
 
     The leader rule: the fastest configuration not yet in a class leads a new one and takes in everyone
     shown to be equivalent to *it*; equivalence between two members through a third is never concluded.
-    So each configuration is in exactly one class. ``undecided`` names those further down that are not
-    shown to differ from the leader: the border to them is not a finding.
+    So each configuration is in exactly one class. ``against_best`` is the verdict of a class's leader on
+    the fastest of all: where it is undecided, the border between the two classes is not a finding.
     """
     left = list(contest.ranked)
-    found = []
     while left:
         leader, *others = left
-        verdicts = {name: contest.compare(name, leader).verdict for name in others}
-        members = [leader, *(n for n in others if verdicts[n] == "equivalent")]
-        found.append(
-            {
-                "phase": contest.phase,
-                "leader": leader,
-                "members": members,
-                "undecided": [n for n in others if verdicts[n] == "undecided"],
-            }
-        )
+        members = [leader, *(n for n in others if contest.verdict(n, leader) == "equivalent")]
+        best = contest.ranked[0]
+        yield {
+            "phase": contest.phase,
+            "leader": leader,
+            "members": members,
+            "against_best": "best" if leader == best else contest.verdict(leader, best),
+        }
         left = [n for n in others if n not in members]
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pivotbench.files import canonical_json
@@ -57,16 +57,13 @@ class Comparison:
     reason: str | None = None
 
 
-def compare(
-    a: Subject, b: Subject, noise: Noise | None, *, error: float, margin: float, prior_sd: float | None = None
-) -> Comparison:
+def judge(a: Subject, b: Subject, noise: Noise | None, *, error: float, margin: float) -> Comparison:
     """Return the verdict on a pair.
 
     Precedence: different environments are ``not_comparable``; fewer than two rounds of either decide
     nothing; an interval wholly inside the margin is ``equivalent``, even where it excludes 1 (a real
     difference too small to matter); one that excludes 1 is ``faster`` or ``slower``; the rest is
-    ``undecided``. ``prior_sd`` (log scale) serves only to estimate the rounds needed while there is no
-    noise measured yet.
+    ``undecided``.
     """
     names = (a.configuration, b.configuration)
     if len(a.environments | b.environments) > 1:
@@ -75,23 +72,31 @@ def compare(
         reasons = sorted({r for s in (a, b) if not s.rounds for r in s.unranked.values()}) or ["not measured"]
         return Comparison(*names, "undecided", reason=", ".join(reasons))
     centre, n_a, n_b = ratio(a.rounds, b.rounds)
-    interval = ratio_interval(a.rounds, b.rounds, noise, error)[1] if noise else None
-    verdict: Verdict = "undecided"
-    if interval and min(n_a, n_b) >= 2:
-        if interval.inside_margin(margin):
-            verdict = "equivalent"
-        elif interval.low > 1:
-            verdict = "faster"
-        elif interval.high < 1:
-            verdict = "slower"
-    if verdict != "undecided":
-        return Comparison(*names, verdict, centre, interval)
-    have = min(n_a, n_b)
+    interval = ratio_interval(centre, n_a, n_b, noise, error) if noise else None
+    if interval is None or min(n_a, n_b) < 2:
+        return Comparison(*names, "undecided", centre, interval, reason="a single round decides nothing")
+    if interval.inside_margin(margin):
+        return Comparison(*names, "equivalent", centre, interval)
+    if interval.low > 1 or interval.high < 1:
+        return Comparison(*names, "faster" if interval.low > 1 else "slower", centre, interval)
+    return Comparison(*names, "undecided", centre, interval, reason="the interval does not settle it")
+
+
+def compare(
+    a: Subject, b: Subject, noise: Noise | None, *, error: float, margin: float, prior_sd: float | None = None
+) -> Comparison:
+    """Return the verdict on a pair and, where it is undecided, the rounds that would likely settle it.
+
+    ``prior_sd`` (log scale) stands in for the noise while none is measured yet, for this estimate only.
+    """
+    result = judge(a, b, noise, error=error, margin=margin)
     sd = noise.sd if noise else prior_sd
+    if result.verdict != "undecided" or result.ratio is None or sd is None:
+        return result
+    _, n_a, n_b = ratio(a.rounds, b.rounds)
     others_df = max(0, noise.df - (n_a - 1) - (n_b - 1)) if noise else 0
-    needed = None if sd is None else rounds_needed(centre, sd, have, others_df, error, margin)
-    reason = "a single round decides nothing" if have < 2 else "the interval does not settle it"
-    return Comparison(*names, "undecided", centre, interval, needed, reason=reason)
+    needed = rounds_needed(result.ratio, sd, min(n_a, n_b), others_df, error, margin)
+    return replace(result, rounds_needed=needed)
 
 
 def environment_key(environment: Mapping[str, Any]) -> str:

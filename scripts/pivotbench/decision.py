@@ -40,7 +40,8 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
     winner, choice = _choose(base, reference, judged, speculative)
     entries = speculation(rules, speculative, reference, [r for r in table if r["phase"] == "speculative"])
     states = (backends, speculative)
-    compared = [*_listed(backends, base), *_listed(speculative, winner, reference)]
+    groups = [group for state in states for group in classes(state)]
+    compared = [*_listed(backends, groups, base), *_listed(speculative, groups, winner, reference)]
     last = _last_cell(used, winner, reference)
     hosts = frozenset(str(c.environment["host"]) for c in used if c.environment.get("host"))
     return validated(
@@ -60,7 +61,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "winner": winner,
             "launch_command": _command(last),
             "ranking": [row for state in states for row in _ranking(rules, state)],
-            "classes": [c for state in states for c in classes(state)],
+            "classes": groups,
             "comparisons": compared,
             "eliminated": [e for state in states for e in state.eliminated],
             "speculation": entries,
@@ -132,7 +133,7 @@ def _choose(
     return base, f"decision: {base} wins; no speculative configuration is shown to be faster{still}"
 
 
-def _listed(state: Contest, *against: str | None) -> list[dict[str, Any]]:
+def _listed(state: Contest, groups: Sequence[dict[str, Any]], *against: str | None) -> list[dict[str, Any]]:
     """Everyone alive against the leader, the winner and the baseline; and the pairs that make classes."""
     pairs: dict[tuple[str, str], None] = {}
     for rival in dict.fromkeys((state.leader, *against)):
@@ -140,8 +141,8 @@ def _listed(state: Contest, *against: str | None) -> list[dict[str, Any]]:
             for name in (*state.ranked, *(n for n in state.alive if n not in state.ranked)):
                 if name != rival and (rival, name) not in pairs:
                     pairs[name, rival] = None
-    for group in classes(state):
-        for member in group["members"][1:]:
+    for group in groups:
+        for member in group["members"][1:] if group["phase"] == state.phase else ():
             if (group["leader"], member) not in pairs:
                 pairs[member, group["leader"]] = None
     return [_comparison_row(state.phase, state.compare(a, b)) for a, b in pairs]

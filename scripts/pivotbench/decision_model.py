@@ -55,7 +55,9 @@ class ClassPart(_Part):
     phase: str
     leader: str
     members: list[str]
-    undecided: list[str] = Field(description="further down, but not shown to differ from the leader")
+    against_best: Literal["best", "faster", "slower", "equivalent", "undecided", "not_comparable"] = Field(
+        description="the leader's verdict on the fastest of the phase; undecided: the border is no finding"
+    )
 
 
 class ComparisonPart(_Part):

@@ -121,7 +121,7 @@ def _undecided(state: Contest, reference: str | None) -> set[str]:
 def _open(state: Contest, name: str, rival: str) -> bool:
     if name == rival or state.unjudgeable(name, rival):
         return False
-    return state.compare(name, rival).verdict == "undecided"
+    return state.verdict(name, rival) == "undecided"
 
 
 def _limit(state: Contest, reference: str | None, round_: int) -> str:
@@ -134,7 +134,7 @@ def _limit(state: Contest, reference: str | None, round_: int) -> str:
 def _base(state: Contest, previous: str | None) -> str | None:
     if not state.ranked:
         return state.alive[0] if len(state.alive) == 1 else None
-    best = classes(state)[0]
+    best = next(classes(state))
     return previous if previous in best["members"] else best["leader"]
 
 

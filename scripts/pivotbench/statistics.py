@@ -83,11 +83,10 @@ def ratio(a: Rounds, b: Rounds) -> tuple[float, int, int]:
     return geometric_mean(a.values()) / geometric_mean(b.values()), len(a), len(b)
 
 
-def ratio_interval(a: Rounds, b: Rounds, noise: Noise, error: float) -> tuple[float, Interval]:
-    """Return a's ratio to b and its two-sided interval of error rate ``error`` (Student's t, pooled sd)."""
-    centre, n_a, n_b = ratio(a, b)
+def ratio_interval(centre: float, n_a: int, n_b: int, noise: Noise, error: float) -> Interval:
+    """Return the two-sided interval of error rate ``error`` around what ``ratio`` gave (Student's t)."""
     half = t_quantile(1 - error / 2, noise.df) * noise.sd * math.sqrt(1 / n_a + 1 / n_b)
-    return centre, _around(centre, half)
+    return _around(centre, half)
 
 
 def mean_interval(values: Rounds, noise: Noise, error: float) -> Interval:

@@ -73,9 +73,9 @@ def test_the_founding_campaign_is_eliminated_rightly() -> None:
 def test_single_runs_of_71_6_and_71_9_are_undecided() -> None:
     decision = founding()
     assert verdict(decision, "cutlass-cudnn", "cutlass-cutlass") == "undecided"
-    assert [c["members"] for c in decision["classes"] if c["phase"] == "backends"] == [
-        ["cutlass-cutlass"],
-        ["cutlass-cudnn"],
+    assert [(c["members"], c["against_best"]) for c in decision["classes"] if c["phase"] == "backends"] == [
+        (["cutlass-cutlass"], "best"),
+        (["cutlass-cudnn"], "undecided"),
     ]
     assert "noise_unknown" in {t["code"] for t in decision["threats"]}
     assert decision["hypotheses"][0]["verdict"] == "undecided"

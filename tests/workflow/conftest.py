@@ -35,13 +35,11 @@ def fresh(tmp_path: Path) -> Folder:
 
 
 @pytest.fixture(autouse=True)
-def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
+def nothing_leaks(tmp_path: Path) -> Iterator[None]:
     """After every test, no process of a server that was started below its folder is left."""
     yield
-    if "tmp_path" in request.fixturenames:
-        folder: Path = request.getfixturevalue("tmp_path")
-        left = [p for p, value in marked_processes().items() if str(folder) in value]
-        assert not left, f"left behind: {left}"
+    left = [p for p, value in marked_processes().items() if str(tmp_path) in value]
+    assert not left, f"left behind: {left}"
 
 
 @pytest.fixture

@@ -84,6 +84,10 @@ def evidence_files(wildcards):
     return rounds.race_files(campaign.phases) + stage_files(rounds.evidence())
 
 
+onstart:
+    bridge.start()
+
+
 onsuccess:
     bridge.finish()
 

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from pivotbench.charts.figures import count, names, tok_s
-from pivotbench.charts.hues import Hues, focus_opacity, plain_name
+from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import PANEL_HEIGHT, described, panel_width
 
 
@@ -68,6 +68,7 @@ def frontier_chart(measurements: pd.DataFrame, hues: Hues) -> alt.TopLevelMixin 
         }
         for place, row in zip(points.index, points.to_dict("records"), strict=True)
     ]
+    rows.sort(key=lambda row: row["series"] != OTHERS)  # later ones are drawn over earlier ones
     panels = points["workload"].nunique()
     x = alt.X(
         "latency_ms:Q", title="Time per output token, p50 (ms)", scale=alt.Scale(zero=False, padding=18)
@@ -82,11 +83,11 @@ def frontier_chart(measurements: pd.DataFrame, hues: Hues) -> alt.TopLevelMixin 
             color=hues.color(legend=True),
             detail="name:N",
             order="streams:Q",
-            opacity=focus_opacity(0.85),
+            opacity=focus_opacity(0.85, others=0.2),
         ),
         base.mark_point(filled=True, size=80).encode(
             color=hues.color(legend=True),
-            opacity=focus_opacity(),
+            opacity=focus_opacity(others=0.35),
             tooltip=[
                 alt.Tooltip("name:N", title="Configuration"),
                 alt.Tooltip("streams:Q", title="Streams"),

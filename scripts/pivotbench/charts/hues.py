@@ -57,6 +57,12 @@ class Hues:
         return [*entries, Entry(OTHERS, "chart-other")] if OTHERS in present else entries
 
 
-def focus_opacity(shown: float = 1.0, dimmed: float = 0.12) -> alt.Opacity | Any:
-    """Return an opacity that falls for all but the configuration that parameter ``focus`` names."""
-    return alt.condition("focus === '' || datum.name === focus", alt.value(shown), alt.value(dimmed))
+def focus_opacity(shown: float = 1.0, dimmed: float = 0.12, others: float | None = None) -> alt.OpacityValue:
+    """Return an opacity that falls for all but the configuration that parameter ``focus`` names.
+
+    ``others``: the opacity of those that share a grey, while nothing is in focus.
+    """
+    tests: list[dict[str, Any]] = [{"test": "focus !== '' && datum.name !== focus", "value": dimmed}]
+    if others is not None:
+        tests.append({"test": f"focus === '' && datum.series === '{OTHERS}'", "value": others})
+    return alt.OpacityValue(shown, condition=tests)

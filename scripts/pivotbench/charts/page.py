@@ -54,7 +54,7 @@ def css_variables(ink: Ink) -> Markup:
     return Markup(" ".join(f"{name}: {colour};" for name, colour in variables(ink)))
 
 
-HYPHENATED = re.compile(r"[\w.]+(?:[-+][\w.]+)+")
+HYPHENATED = re.compile(r"\(?[\w.]+(?:[-+][\w.]+)+[),.:;]*")
 
 
 def unbroken(text: str) -> Markup:

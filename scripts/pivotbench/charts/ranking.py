@@ -76,7 +76,7 @@ def finding(field: Field, margin: float) -> str:
     best, others = field.best, field.others
     speed = tok_s(next(r["mean_tok_s"] for r in field.ranking if r["configuration"] == best))
     if len(field.ranking) == 1:
-        return f"Only {best} has a measured speed: {speed}"
+        return f"{best} is the only one ranked, at {speed}"
     by_verdict: dict[str, list[str]] = {}
     for name, row in others.items():
         by_verdict.setdefault(row["verdict"], []).append(name)
@@ -125,7 +125,9 @@ def ranking_chart(
             "high": row["ci"][1] if row.get("ci") else None,
             "verdict": verdict_words(row["configuration"], field),
             "figure": number(row["mean_tok_s"]),
-            "note": f"{number(row['mean_tok_s'])}  ·  {verdict_words(row['configuration'], field)}",
+            "note": "  ·  ".join(
+                filter(None, (number(row["mean_tok_s"]), verdict_words(row["configuration"], field)))
+            ),
             "end": max(row["mean_tok_s"], row["ci"][1] if row.get("ci") else 0),
         }
         for row in field.ranking

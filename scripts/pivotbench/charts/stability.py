@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pivotbench.charts.figures import count, percent
-from pivotbench.charts.hues import Hues, focus_opacity, plain_name
+from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import WIDTH, described
 from pivotbench.charts.question import Question
 from pivotbench.evidence import CellFiles
@@ -129,6 +129,8 @@ def stability_chart(
         }
         for row in table.groupby(CELL, as_index=False)[["deviation", "at"]].mean().to_dict("records")
     ]
+    for points in (windows, rounds):
+        points.sort(key=lambda row: row["series"] != OTHERS)  # later ones are drawn over earlier ones
     shown = windows if len(windows) <= MOST_WINDOWS else []
     reach = 1.12 * max([question.margin, *(abs(row["deviation"]) for row in [*shown, *rounds])])
     y = alt.Y(
@@ -144,7 +146,7 @@ def stability_chart(
         axis=alt.Axis(grid=False, tickCount=8, tickMinStep=0 if timed else 1),
     )
     series = hues.color(legend=True)
-    points = alt.Chart(alt.InlineData(values=shown))
+    samples_drawn = alt.Chart(alt.InlineData(values=shown))
     averages = alt.Chart(alt.InlineData(values=rounds))
     margin = [{"low": -question.margin, "high": question.margin}]
     chart = alt.layer(
@@ -153,13 +155,17 @@ def stability_chart(
         .encode(y=alt.Y("low:Q"), y2="high:Q"),
         alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(style="guide").encode(y=alt.Y("zero:Q")),
         averages.mark_line(strokeWidth=1.25).encode(
-            x=x, y=y, color=series, detail="line:N", opacity=focus_opacity(0.45, 0.06)
+            x=x, y=y, color=series, detail="line:N", opacity=focus_opacity(0.45, 0.06, others=0.12)
         ),
-        points.mark_point(filled=True, size=16).encode(
-            x=x, y=y, color=series, opacity=focus_opacity(0.45, 0.08), tooltip=sample_tooltip(window=True)
+        samples_drawn.mark_point(filled=True, size=16).encode(
+            x=x,
+            y=y,
+            color=series,
+            opacity=focus_opacity(0.45, 0.08, others=0.25),
+            tooltip=sample_tooltip(window=True),
         ),
         averages.mark_point(filled=True, size=80).encode(
-            x=x, y=y, color=series, opacity=focus_opacity(), tooltip=sample_tooltip(window=False)
+            x=x, y=y, color=series, opacity=focus_opacity(others=0.5), tooltip=sample_tooltip(window=False)
         ),
     ).properties(width=WIDTH, height=260)
     small = "small ones its time windows" if shown else "its time windows are too many to draw"

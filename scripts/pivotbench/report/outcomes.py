@@ -83,7 +83,7 @@ def _outcome(
     if eliminated is not None:
         tone, verdict = "bad", f"eliminated: {eliminated['code'].replace('_', ' ')}"
     elif field is not None and ranked is not None:
-        verdict = verdict_words(name, field) or "ranked"
+        verdict = verdict_words(name, field) or "the only one ranked"
         row = field.others.get(name)
         tone = "good" if name == field.best or (row and row["verdict"] == "equivalent") else "plain"
         tone = "open" if row and row["verdict"] in ("undecided", "not_comparable") else tone

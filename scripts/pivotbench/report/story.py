@@ -55,7 +55,11 @@ def story(decision: Decision) -> Story:
     open_ = _with_verdict(field, "undecided")
     text = (_speed(decision, field), _backends(decision, found), _speculation(decision))
     if open_:
-        return Story("open", "Undecided", f"Undecided between {names([winner, *open_], 3)}", text)
+        return Story(
+            "open", f"Serve {winner} meanwhile", f"Undecided between {names([winner, *open_], 2)}", text
+        )
+    if len(field.ranking) == 1:
+        return Story("open", "The only one ranked", f"Serve {winner}", text)
     equal = _with_verdict(field, "equivalent")
     if equal:
         return Story("good", f"Decided, with {count(len(equal), 'equivalent')}", f"Serve {winner}", text)
@@ -142,6 +146,8 @@ def _backends(decision: Decision, found: Mapping[str, Field]) -> str:
     best = field.best
     parts = []
     verdicts = {"equivalent": f"equivalent to {best}", "undecided": f"not told apart from {best}"}
+    if best == decision["winner"]:
+        verdicts = {}  # said in the first sentence already
     for verdict, words in {**verdicts, "slower": "slower"}.items():
         there = _with_verdict(field, verdict)
         if there:
@@ -174,7 +180,7 @@ def _open(field: Field, open_: list[str]) -> str:
     if row.get("ci") and len(open_) == 1:
         place = f"; the interval for {open_[0]} is {percent_interval(row['ci'])} from it"
     else:
-        place = f"; {names(open_)} {_is(open_)} not told apart from it"
+        place = f"; {names(open_, 2)} {_is(open_)} not told apart from it"
     needed = max((field.others[name].get("rounds_needed") or 0) for name in open_)
     return f"{place}, and about {count(needed, 'more round')} would likely tell" if needed else place
 
