@@ -21,7 +21,7 @@ from pivotbench.cells import (
 from pivotbench.engines import engine_python, get_engine
 from pivotbench.files import canonical_json
 from pivotbench.host import describe
-from pivotbench.provision import flags_file, model_path
+from pivotbench.provision import flags_file, model_path, pinned_version, requirements_file
 from pivotbench.results import Stage
 from pivotbench.staleness import Judge
 from pivotbench.study import Study
@@ -60,10 +60,15 @@ class Campaign:
         return flags_file(self.study.engine, self.study.python, self.root)
 
     @cached_property
+    def pins(self) -> list[str]:
+        """Return the files whose change makes the engine's environment anew; none where it is the user's."""
+        return [] if self.study.python else [str(requirements_file(self.study.engine, self.root))]
+
+    @cached_property
     def _judge(self) -> Judge:
-        present = describe(get_engine(self.study.engine), self.python, self.model) if self.local else None
-        if present is not None and present["engine_version"] is None:
-            present = None  # nothing is installed yet: what was measured elsewhere stands until it is
+        engine, python = get_engine(self.study.engine), self.study.python
+        version = engine.installed_version(python) if python else pinned_version(engine, self.root)
+        present = describe(engine.name, version, self.model) if self.local else None
         return Judge(present, gpus=self.study.hosts.gpus, retry_all=self.retry_all)
 
     @cached_property

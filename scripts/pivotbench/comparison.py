@@ -7,22 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from pivotbench.files import canonical_json
 from pivotbench.statistics import Interval, Noise, Rounds, ratio, ratio_interval, rounds_needed
 
 Verdict = Literal["faster", "slower", "equivalent", "undecided", "not_comparable"]
 
-# Without these equal, a difference in speed is not the configuration's.
-ENVIRONMENT_KEYS = (
-    "engine",
-    "engine_version",
-    "packages",
-    "driver",
-    "cpu_model",
-    "cores",
-    "model",
-    "model_revision",
-)
 # Settings that differ between any two launches and mean nothing for speed.
 _INCIDENTAL = ("port", "host", "served", "seed", "nccl", "dist_init", "log", "metrics", "api_key", "version")
 
@@ -97,13 +85,6 @@ def compare(
     others_df = max(0, noise.df - (n_a - 1) - (n_b - 1)) if noise else 0
     needed = rounds_needed(result.ratio, sd, min(n_a, n_b), others_df, error, margin)
     return replace(result, rounds_needed=needed)
-
-
-def environment_key(environment: Mapping[str, Any]) -> str:
-    """Return one spelling of what must be equal between two launches for a fair comparison."""
-    kept = {key: environment.get(key) for key in ENVIRONMENT_KEYS}
-    kept["gpus"] = [gpu.get("name") for gpu in environment.get("gpus") or []]
-    return canonical_json(kept)
 
 
 def settings_that_differ(a: Subject, b: Subject) -> tuple[str, ...]:

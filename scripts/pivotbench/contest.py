@@ -12,13 +12,14 @@ from pivotbench.comparison import (
     Subject,
     Verdict,
     compare,
-    environment_key,
     judge,
     settings_that_differ,
 )
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.elimination import eliminated
 from pivotbench.evidence import CellFiles
+from pivotbench.files import canonical_json
+from pivotbench.host import comparable_part
 from pivotbench.measurements import rows
 from pivotbench.metric import metric_values
 from pivotbench.statistics import Noise, bonferroni, geometric_mean, pooled_noise
@@ -95,7 +96,7 @@ def contest(
     alive = tuple(sorted({c.configuration for c in cells} - gone))
     values = metric_values(rules, rows(c for c in cells if c.configuration in alive))
     subjects = {
-        name: _subject(name, [c for c in cells if c.configuration == name], values.get(name))
+        name: _subject(rules, name, [c for c in cells if c.configuration == name], values.get(name))
         for name in alive
     }
     measured = [s for s in subjects.values() if s.rounds]
@@ -121,14 +122,16 @@ def contest(
     )
 
 
-def _subject(name: str, cells: Sequence[CellFiles], values: Any) -> Subject:
+def _subject(rules: DecisionRules, name: str, cells: Sequence[CellFiles], values: Any) -> Subject:
     measured = [c for c in cells if c.measured]
     last = max(measured, key=lambda c: c.round, default=None)
     return Subject(
         configuration=name,
         rounds=values.rounds if values else {},
         unranked=values.unranked if values else {},
-        environments=frozenset(environment_key(c.environment) for c in measured),
+        environments=frozenset(
+            canonical_json(comparable_part(c.environment, gpus=rules.gpus)) for c in measured
+        ),
         requested=last.requested if last else {},
         effective=last.effective if last else {},
     )

@@ -10,27 +10,28 @@ from pivotbench.evidence import CellFiles
 from pivotbench.results import STAGES
 
 
-def cost(cells: Iterable[CellFiles]) -> dict[str, Any]:
+def cost(cells: Iterable[CellFiles], gpus: int) -> dict[str, Any]:
     """Return gpu_seconds, server_seconds and launches over the cells, failures included.
 
-    Seconds are the durations of stages that ran; those between stages of one cell are not counted. A GPU
-    counts for each of them that its launch recorded; on the CPU gpu_seconds is 0.
+    Seconds are the durations of stages that ran; those between stages of one cell are not counted. Each of
+    a server's ``gpus`` counts; on the CPU gpu_seconds is 0.
     """
-    server = gpu = 0.0
+    server = 0.0
     launches: set[str] = set()
     for cell in cells:
-        gpus = len(cell.environment.get("gpus") or [])
         for stage in STAGES:
             content = cell.stage(stage)
             if content is None or content["status"] == "skipped":
                 continue
-            seconds = _seconds(content["started"], content["ended"])
-            server += seconds
-            gpu += seconds * gpus
+            server += _seconds(content["started"], content["ended"])
             launch_id = (content.get("server") or {}).get("launch_id")
             if launch_id or stage == "launch":
                 launches.add(launch_id or f"{cell.phase}/{cell.configuration}/{cell.round}")
-    return {"gpu_seconds": round(gpu, 1), "server_seconds": round(server, 1), "launches": len(launches)}
+    return {
+        "gpu_seconds": round(server * gpus, 1),
+        "server_seconds": round(server, 1),
+        "launches": len(launches),
+    }
 
 
 def _seconds(started: str, ended: str) -> float:

@@ -68,7 +68,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "hypotheses": hypotheses(rules, backends, judged, entries, used, winner),
             "next_levers": next_levers(rules, states, compared, entries, bool(speculative.subjects)),
             "threats": threats(rules, states, table, compared, hosts),
-            "cost": cost(used),
+            "cost": cost(used, rules.gpus),
             "log": [*(line for race in races for line in race["log"]), choice],
         }
     )

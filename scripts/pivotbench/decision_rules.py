@@ -14,6 +14,7 @@ class DecisionRules:
 
     ``metric_weights`` maps workloads to positive weights; the one scalar that decides is the weighted
     geometric mean of output tok/s at ``metric_concurrency``. ``margin`` is relative: 0.02 is 2 %.
+    ``gpus``: how many one server uses, 0 for the CPU.
     """
 
     study: str
@@ -25,6 +26,7 @@ class DecisionRules:
     confidence: float
     rounds_min: int
     rounds_max: int
+    gpus: int = 0
     speculative_base: str | None = None
 
     @classmethod
@@ -41,6 +43,7 @@ class DecisionRules:
             confidence=decision.confidence,
             rounds_min=decision.rounds.min,
             rounds_max=decision.rounds.max,
+            gpus=study.hosts.gpus,
             speculative_base=study.speculative_base,
         )
 

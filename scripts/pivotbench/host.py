@@ -7,7 +7,6 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from pivotbench.engines.base import Engine
 from pivotbench.files import fingerprint
 from pivotbench.gpu import driver_version, visible_gpus
 
@@ -39,11 +38,11 @@ def model_revision(model: str) -> str | None:
     return None
 
 
-def describe(engine: Engine, python: Path, model: str) -> dict[str, Any]:
+def describe(engine: str, engine_version: str | None, model: str) -> dict[str, Any]:
     """Return the environment of this node for a launch: engine, GPUs, driver, processor, model."""
     return {
-        "engine": engine.name,
-        "engine_version": engine.installed_version(python),
+        "engine": engine,
+        "engine_version": engine_version,
         "gpus": [
             {"uuid": g.uuid, "name": g.name, "memory_mib": g.memory_mib, "compute": g.compute_capability}
             for g in visible_gpus()

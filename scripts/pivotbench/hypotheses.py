@@ -47,7 +47,8 @@ def _equivalence(rules: DecisionRules, state: Contest) -> dict[str, str]:
     figures = f"{second.a} / {second.b} = {second.ratio:.3f}" if second.ratio else f"{second.a}, {second.b}"
     if second.ci:
         figures += f" ({second.ci.low:.3f} to {second.ci.high:.3f})"
-    figures += f" over {len(state.subjects[second.a].rounds)} rounds"
+    rounds = len(state.subjects[second.a].rounds)
+    figures += f" over {rounds} round{'s' if rounds != 1 else ''}"
     verdict = {"equivalent": "supported", "slower": "refuted", "faster": "refuted"}
     return _said(statement, verdict.get(second.verdict, "undecided"), figures)
 

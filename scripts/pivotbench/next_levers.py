@@ -22,6 +22,7 @@ def next_levers(
     """Return the levers that the evidence points to, most direct first."""
     found = [
         _text_workload(states),
+        _second_round(rules, states),
         _more_rounds(rules, comparisons),
         _less_load(states),
         _split_by_workload(rules, speculation),
@@ -44,6 +45,17 @@ def _text_workload(states: Sequence[Contest]) -> dict[str, str] | None:
         "    code: {kind: text, prompts: prompts/code.jsonl, output_tokens: 512, concurrency: [1]}\n"
         "decision:\n  metric: {workloads: {code: 1}, concurrency: 1}\n",
         "an equal or slower verdict for every speculative configuration on text",
+    )
+
+
+def _second_round(rules: DecisionRules, states: Sequence[Contest]) -> dict[str, str] | None:
+    if all(s.noise is not None for s in states if len(s.ranked) > 1) or rules.rounds_max > 1:
+        return None
+    return _lever(
+        "launch everything again",
+        "with one launch of each configuration nobody knows what a relaunch alone changes",
+        "decision:\n  rounds: {min: 2, max: 5}\n",
+        "no configuration apart from another by more than its own launches are",
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from pivotbench.engines.base import FlagCatalogue, FlagSpec
+from pivotbench.engines.base import Engine, FlagCatalogue, FlagSpec
 from pivotbench.errors import UserError
 from pivotbench.files import fingerprint, read_json, sha256_of_file, write_json, write_text
 
@@ -25,6 +25,8 @@ class ServedModel(Protocol):
 
     @property
     def path(self) -> str | None: ...
+    @property
+    def local_path(self) -> Path | None: ...
     @property
     def package(self) -> str | None: ...
     @property
@@ -48,7 +50,7 @@ def flags_file(engine: str, study_python: Path | None, root: Path) -> Path:
 def model_path(model: ServedModel) -> str:
     """Return the model as an engine is given it: the cached file of a package, or the path or hub id."""
     if model.package is None:
-        return str(model.path)
+        return str(model.local_path or model.path)
     assert model.file is not None and model.sha256 is not None
     return str(cache_folder() / "models" / model.sha256[:16] / PurePosixPath(model.file).name)
 
@@ -75,6 +77,22 @@ def write_catalogue(path: Path, catalogue: FlagCatalogue) -> None:
     write_json(path, asdict(catalogue))
 
 
+def requirements_file(engine: str, root: Path) -> Path:
+    """Return the pinned requirements of an engine that is installed for the user."""
+    return root / "envs" / f"{engine}.txt"
+
+
+def pinned_version(engine: Engine, root: Path) -> str | None:
+    """Return the engine version that ``root/envs`` pins; None where it pins none.
+
+    The environment is made to match before any launch, so this is what a launch would run.
+    """
+    pins = requirements_file(engine.name, root)
+    text = pins.read_text(encoding="utf-8") if pins.is_file() else ""
+    found = re.search(rf"^{re.escape(engine.package)}==([^\s;]+)", text, re.MULTILINE)
+    return found[1] if found else None
+
+
 def install_engine(engine: str, root: Path) -> None:
     """Make ``root/.venv-<engine>`` hold exactly what ``root/envs/<engine>.txt`` pins.
 
@@ -82,7 +100,7 @@ def install_engine(engine: str, root: Path) -> None:
     copy of its requirements lies in it, which is written last; without one, or with another one,
     it is made anew. Raises UserError where the packages cannot be had.
     """
-    requirements = root / "envs" / f"{engine}.txt"
+    requirements = requirements_file(engine, root)
     if not requirements.is_file():
         raise UserError(f"{requirements}: no requirements for engine {engine}; set `python:` in the study")
     wanted = requirements.read_text(encoding="utf-8")

@@ -99,6 +99,13 @@ def test_more_configurations_than_colours_share_a_grey(tmp_path: Path) -> None:
     assert labels == [*(f"backend-{i:03d}" for i in range(len(LIGHT.hues))), OTHERS]
 
 
+def test_a_picture_explains_only_the_colours_it_has(usual: Sample) -> None:
+    svg = vl_convert.vegalite_to_svg(drawn(usual)["speculation"], config=config(LIGHT))
+    assert ">flash-on+ngram-mod<" in svg
+    assert ">no-repack<" not in svg
+    assert f">{OTHERS}<" not in svg
+
+
 def test_a_configuration_keeps_its_colour_in_all_charts(usual: Sample) -> None:
     hues = Hues.of(usual.decision)
     domains = set(re.findall(r'"domain": (\["others".*?\])', json.dumps(drawn(usual))))

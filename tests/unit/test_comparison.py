@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pivotbench.comparison import Subject, compare, environment_key, settings_that_differ
+from pivotbench.comparison import Subject, compare, settings_that_differ
 from pivotbench.statistics import Noise
 
 QUIET = Noise(0.001, 6)
@@ -72,11 +72,3 @@ def test_settings_nobody_asked_for_are_named() -> None:
         effective={"speculative_algorithm": None, "max_running_requests": 256, "port": 2, "pool": 1001},
     )
     assert settings_that_differ(a, b) == ("max_running_requests: 48 | 256",)
-
-
-def test_two_hosts_of_one_kind_are_one_environment_and_two_drivers_are_not() -> None:
-    here = {"driver": "570", "host": "a", "gpus": [{"uuid": "1", "name": "H200"}]}
-    assert environment_key(here) == environment_key(
-        {**here, "host": "b", "gpus": [{"uuid": "2", "name": "H200"}]}
-    )
-    assert environment_key(here) != environment_key({**here, "driver": "575"})

@@ -11,14 +11,14 @@ import pytest
 
 from campaigns import CHAT_RULES as RULES
 from campaigns import demo_rules, founding_cells, founding_speculation, run_phase, write_demo
-from factory import GARBAGE, UNSUPPORTED, Cell, cell_files, noisy
+from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, cell_files, noisy
 from pivotbench.decision import decide
 from pivotbench.decision_model import json_schema, validated
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.files import read_json
 from pivotbench.summary import summary_markdown, terminal_summary
 
-FOUNDING = replace(RULES, study="founding", engine="sglang", rounds_min=1, rounds_max=1)
+FOUNDING = replace(RULES, study="founding", engine="sglang", gpus=8, rounds_min=1, rounds_max=1)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -226,6 +226,16 @@ def test_different_environments_are_not_ranked_together() -> None:
     assert decision["winner"] in ("a", "b")
     assert verdict(decision, "c", decision["winner"]) == "not_comparable"
     assert "environments" in {t["code"] for t in decision["threats"]}
+
+
+def test_another_host_of_the_same_kind_is_the_same_environment() -> None:
+    made = [cell_files(Cell("backends", "a", r, {("chat", 1): 100.0 + r})) for r in (1, 2)]
+    elsewhere = {**ENVIRONMENT, "host": "bench-2", "model": "/elsewhere/model.gguf"}
+    other = Cell("backends", "b", 1, {("chat", 1): 80.0}, environment=elsewhere)
+    made += [cell_files(replace(other, round=r)) for r in (1, 2)]
+    rules = replace(RULES, rounds_max=2)
+    races, _ = run_phase(rules, "backends", [], lambda *_: [], store=lambda _: made)
+    assert verdict(decide(rules, races, made), "b", "a") == "slower"
 
 
 def test_the_demo_campaign_reads_well(tmp_path: Path) -> None:

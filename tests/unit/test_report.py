@@ -59,8 +59,8 @@ def test_undecided_says_what_is_known_and_what_would_tell(usual: Sample) -> None
     first, second, third = sentences(usual)
     assert first == (
         "flash-on reaches 92.0 tok/s (95 % interval 88.3 to 95.7, 3 rounds); the interval for kv-q8 is "
-        "−7.5 % to +4.3 % from it, and about 4 more rounds would likely tell. Until then serve flash-on: nothing is "
-        "shown to be faster."
+        "−7.5 % to +4.3 % from it, and about 4 more rounds would likely tell. Until then serve "
+        "flash-on: nothing is shown to be faster."
     )
     assert second == "Of 6 backends, 2 do not work (kv-q4 and kv-q8-no-flash); 2 are slower."
     assert third == "Speculation pays on repetitive (up to 1.55×) and is undecided on free."

@@ -24,6 +24,7 @@ rule stop_servers:
 rule engine:
     input:
         ancient(SOURCE),
+        campaign.pins,
     output:
         FLAGS,
     shell:

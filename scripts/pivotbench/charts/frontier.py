@@ -80,13 +80,13 @@ def frontier_chart(measurements: pd.DataFrame, hues: Hues) -> alt.TopLevelMixin 
         .mark_line(style="guide", strokeDash=[2, 4])
         .encode(order=alt.Order("latency_ms:Q")),
         base.mark_line(strokeWidth=2).encode(
-            color=hues.color(legend=True),
+            color=hues.color(points["name"]),
             detail="name:N",
             order="streams:Q",
             opacity=focus_opacity(0.85, others=0.2),
         ),
         base.mark_point(filled=True, size=80).encode(
-            color=hues.color(legend=True),
+            color=hues.color(points["name"]),
             opacity=focus_opacity(others=0.35),
             tooltip=[
                 alt.Tooltip("name:N", title="Configuration"),

@@ -42,13 +42,11 @@ class Hues:
         name = plain_name(configuration)
         return name if name in self.named else OTHERS
 
-    def color(self, legend: bool = False) -> alt.Color:
-        """Return the encoding of field ``series``."""
-        return alt.Color(
-            "series:N",
-            scale=alt.Scale(domain=[OTHERS, *self.named]),
-            legend=alt.Legend(title=None) if legend else None,
-        )
+    def color(self, shown: Iterable[str] | None = None) -> alt.Color:
+        """Return the encoding of field ``series``; ``shown`` are the configurations of the legend."""
+        values = [entry.label for entry in self.legend(shown)] if shown is not None else []
+        legend = alt.Legend(title=None, values=values) if values else None
+        return alt.Color("series:N", scale=alt.Scale(domain=[OTHERS, *self.named]), legend=legend)
 
     def legend(self, configurations: Iterable[str]) -> list[Entry]:
         """Return the legend of a chart of these configurations, in the order of colours."""

@@ -88,7 +88,7 @@ def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMi
         scale=alt.Scale(domain=[lowest, tallest], nice=False, zero=False),
         axis=alt.Axis(grid=False, tickCount=5, labelExpr="format(datum.value, '.1f') + '×'"),
     )
-    chart = alt.layer(*guides(x, y), *marks(x, y, hues.color(legend=True))).properties(
+    chart = alt.layer(*guides(x, y), *marks(x, y, hues.color(row["name"] for row in rows))).properties(
         width=panel_width(len(workloads)), height=PANEL_HEIGHT + 20
     )
     panels = chart.facet(

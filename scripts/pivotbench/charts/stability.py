@@ -145,7 +145,7 @@ def stability_chart(
         scale=alt.Scale(zero=False, nice=False, padding=14),
         axis=alt.Axis(grid=False, tickCount=8, tickMinStep=0 if timed else 1),
     )
-    series = hues.color(legend=True)
+    series = hues.color(row["name"] for row in rounds)
     samples_drawn = alt.Chart(alt.InlineData(values=shown))
     averages = alt.Chart(alt.InlineData(values=rounds))
     margin = [{"low": -question.margin, "high": question.margin}]

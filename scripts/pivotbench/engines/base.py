@@ -72,6 +72,7 @@ class Engine(Protocol):
     name: str
     dialect: Dialect
     stop_grace_seconds: float
+    package: str  # the distribution that carries the engine's version
     reserved_flags: frozenset[str]  # the ones Pivotbench sets itself; a study may not
 
     def command(

@@ -70,6 +70,7 @@ class LlamaCpp:
     name: str = "llamacpp"
     dialect: Dialect = "openai-chat"
     stop_grace_seconds: float = 5.0
+    package: str = "xllamacpp"
     reserved_flags: frozenset[str] = frozenset({"model", "alias", "host", "port"})
 
     def command(
@@ -89,7 +90,7 @@ class LlamaCpp:
 
     def installed_version(self, python: Path) -> str | None:
         """Return xllamacpp's version in the environment of ``python``."""
-        return package_version(python, "xllamacpp")
+        return package_version(python, self.package)
 
     def read_flags(self, python: Path) -> FlagCatalogue:
         """Ask the serving program for its flags."""

@@ -57,6 +57,7 @@ class SGLang:
     dialect: Dialect = "sglang-generate"
     # After SIGTERM it waits 5 s for "GPU activity to settle" before it ends its schedulers.
     stop_grace_seconds = 10.0
+    package = "sglang"
     reserved_flags = frozenset({"model-path", "model", "host", "port", "served-model-name", "enable-metrics"})
 
     def command(
@@ -84,7 +85,7 @@ class SGLang:
 
     def installed_version(self, python: Path) -> str | None:
         """Return SGLang's version from package metadata, or None where it is not installed."""
-        return package_version(python, self.name)
+        return package_version(python, self.package)
 
     def read_flags(self, python: Path) -> FlagCatalogue:
         """Ask the interpreter for SGLang's own argument parser; no GPU is touched. Raises UserError."""

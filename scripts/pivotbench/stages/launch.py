@@ -16,7 +16,9 @@ def launch(context: Context) -> None:
     """Start the server anew and leave it running for the stages that follow."""
     stop(key=context.key, owner=str(context.owner))
     engine = get_engine(context.request["engine"])
-    environment = describe(engine, Path(context.host["python"]), context.host["model"])
+    environment = describe(
+        engine.name, engine.installed_version(Path(context.host["python"])), context.host["model"]
+    )
     context.say("starting the server")
     server = context.ensure()
     if isinstance(server, Record):
