@@ -25,7 +25,9 @@ def main() -> None:
         install_engine(engine.name, campaign.root)
     catalogue = engine.read_flags(campaign.python)
     check_flags(campaign.study, catalogue, engine.reserved_flags)
-    write_catalogue(asked.output or campaign.flags_file, catalogue)
+    write_catalogue(campaign.flags_file, catalogue)
+    if asked.output:
+        write_catalogue(asked.output, catalogue)
 
 
 run(main)

@@ -86,6 +86,8 @@ class Bridge:
     def renew(self, stage: Stage, cell: Cell) -> None:
         """Have a stored result made anew where it no longer holds; say why, once."""
         self.settle()
+        if stage == "launch":
+            self.workflow.dag.forcefiles.update(self.campaign.lacking())
         path = str(cell.file(stage))
         why = self.campaign.stale(stage, cell)
         if why is None:

@@ -81,9 +81,21 @@ class Campaign:
 
     @cached_property
     def provided(self) -> list[str]:
-        """Return the files a launch needs from this machine: the engine's flags and the model."""
-        model = [self.model] if self.study.model.package else []
-        return [str(self.flags_file), *model]
+        """Return the records that this machine has what a launch needs: the engine and the model.
+
+        They lie among the results, so that a cache may be elsewhere on another machine.
+        """
+        names = ["engine.json", *(["model.json"] if self.study.model.package else [])]
+        return [str(self.results / name) for name in names]
+
+    def lacking(self) -> list[str]:
+        """Return those records of ``provided`` that do not hold here: no such engine, no such model."""
+        lacks = []
+        if not self.flags_file.is_file():
+            lacks.append(self.provided[0])
+        if self.study.model.package and not Path(self.model).is_file():
+            lacks.append(self.provided[1])
+        return lacks
 
     @cached_property
     def phases(self) -> list[str]:
@@ -139,16 +151,14 @@ class Campaign:
 
     def stale(self, stage: Stage, cell: Cell) -> str | None:
         """Return why a stored stage file must be made anew, None where it holds or is missing."""
-        why = self._stale(stage, cell)
+        wanted = stage_fingerprint(
+            stage, launch_request(self.study, cell), self._smoke, self._throughput
+        )
+        why = self._judge.stale(stage, cell.file(stage), wanted)
         if why is None and stage == "launch":
-            # Only another launch can answer whether a server that leaked will do so again.
-            return self._stale("teardown", cell)
+            # Only another launch can tell whether a server that leaked will do so again.
+            return self._judge.worth_retrying(cell.file("teardown"))
         return why
-
-    def _stale(self, stage: Stage, cell: Cell) -> str | None:
-        launch = launch_request(self.study, cell)
-        wanted = stage_fingerprint(stage, launch, self._smoke, self._throughput)
-        return self._judge.stale(stage, cell.file(stage), wanted)
 
     def contenders(self, phase: str, base: str | None) -> list[str]:
         """Return the configurations that start in a phase's first round."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +64,16 @@ def visible_gpus() -> list[Gpu]:
         return gpus
     wanted = [entry.strip() for entry in told.split(",") if entry.strip()]
     return [g for g in gpus if str(g.index) in wanted or any(w and g.uuid.startswith(w) for w in wanted)]
+
+
+def device_variables(gpus: Sequence[Gpu], uuids: Collection[str]) -> dict[str, str]:
+    """Return the environment variables that show a process these GPUs alone.
+
+    By number and not by UUID: SGLang reads the numbers out of CUDA_VISIBLE_DEVICES where several GPUs work
+    together. NVML counts in PCI bus order, so CUDA is told to do the same.
+    """
+    numbers = sorted(gpu.index for gpu in gpus if gpu.uuid in uuids)
+    return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, numbers)), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 def memory_used_mib(uuids: list[str]) -> dict[str, int]:

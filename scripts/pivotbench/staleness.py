@@ -6,6 +6,7 @@ engine that was upgraded, or of a failure that may well succeed on a second try.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,20 +27,27 @@ class Judge:
     environment: dict[str, Any] | None
     gpus: int
     retry_all: bool = False
-    _seen: dict[Path, tuple[int, str | None]] = field(default_factory=dict)
+    _seen: dict[tuple[Path, str], tuple[int, str | None]] = field(default_factory=dict)
 
     def stale(self, stage: Stage, path: Path, wanted: str) -> str | None:
         """Return why the file must be made anew, None where it holds or is missing."""
+        return self._once((path, "stale"), lambda: self._judge(stage, path, wanted))
+
+    def worth_retrying(self, path: Path) -> str | None:
+        """Return why the failure in a stage file may not happen again, None where it holds."""
+        return self._once((path, "retry"), lambda: self._retry(read_stage(path)))
+
+    def _once(self, key: tuple[Path, str], judge: Callable[[], str | None]) -> str | None:
         try:
-            written = path.stat().st_mtime_ns
+            written = key[0].stat().st_mtime_ns
         except OSError:
-            self._seen.setdefault(path, (-1, None))
+            self._seen.setdefault(key, (-1, None))
             return None
-        if path in self._seen:
-            judged, verdict = self._seen[path]
+        if key in self._seen:
+            judged, verdict = self._seen[key]
             return verdict if judged == written else None
-        verdict = self._judge(stage, path, wanted)
-        self._seen[path] = (written, verdict)
+        verdict = judge()
+        self._seen[key] = (written, verdict)
         return verdict
 
     def _judge(self, stage: Stage, path: Path, wanted: str) -> str | None:
@@ -52,7 +60,10 @@ class Judge:
             changed = difference(result["environment"], self.environment, gpus=self.gpus)
             if changed:
                 return changed
-        if result["status"] == "failed":
+        return self._retry(result)
+
+    def _retry(self, result: dict[str, Any] | None) -> str | None:
+        if result is not None and result["status"] == "failed":
             reason = result["reason"]
             if reason["kind"] == "transient" or self.retry_all:
                 return f"{reason['code']} may not happen again"

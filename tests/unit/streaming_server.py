@@ -55,6 +55,10 @@ class Stream:
         assert self._request.transport is not None
         self._request.transport.abort()
 
+    async def whole(self, data: Any) -> None:
+        """Answer with one JSON value and no stream."""
+        self._response = web.json_response(data)
+
     async def refuse(self, status: int, text: str) -> None:
         """Answer with an HTTP error."""
         self._response = web.Response(status=status, text=text)

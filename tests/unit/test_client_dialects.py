@@ -138,3 +138,9 @@ def test_output_length_is_fixed_and_decoding_greedy_in_both_dialects() -> None:
     own = body_of("sglang-generate", ask, "m")
     assert own["sampling_params"] == {"max_new_tokens": 32, "temperature": 0, "ignore_eos": True}
     assert own["text"] == "hi"
+
+
+def test_sglang_is_sent_the_tokens_of_the_chat_form_where_the_model_has_one() -> None:
+    ask = Ask(({"role": "user", "content": "hi"},), 32, ignore_eos=False, prompt_ids=(1, 5, 2))
+    own = body_of("sglang-generate", ask, "m")
+    assert own["input_ids"] == [1, 5, 2] and "text" not in own

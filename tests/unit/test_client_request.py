@@ -165,3 +165,33 @@ def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
     assert ask_once(good)[0].status == "ok"
+
+
+@pytest.mark.parametrize("has_chat_form", [True, False])
+def test_sglang_is_asked_in_the_models_chat_form_before_time_begins(has_chat_form: bool) -> None:
+    async def sglang(body: dict[str, Any], stream: Stream) -> None:
+        if "messages" in body:
+            await asyncio.sleep(0.1)
+            if has_chat_form:
+                await stream.whole({"tokens": [1, 5, 2], "count": 3})
+            else:
+                await stream.refuse(400, "no chat template")
+            return
+        meta = {"completion_tokens": 1, "finish_reason": {"type": "stop"}}
+        await stream.event({"text": "Hello", "meta_info": meta})
+        await stream.event("[DONE]")
+
+    async def go(url: str) -> RequestRecord:
+        async with new_session(1) as session:
+            ask = Ask(ASK, 8, ignore_eos=False)
+            began = asyncio.get_running_loop().time()
+            exchange = Exchange(Identity("w", "text", 1, 0, "p"), ask, "sglang-generate", began)
+            await exchange.run(session, Target(url, "sglang-generate", "m", 5.0))
+            return exchange.record(measured=True)
+
+    with StreamingServer(sglang) as server:
+        record = asyncio.run(go(server.url))
+        asked = server.bodies[-1]
+    assert record.status == "ok" and record.e2e_seconds is not None and record.e2e_seconds < 0.1
+    sent = {name: asked[name] for name in ("input_ids", "text") if name in asked}
+    assert sent == ({"input_ids": [1, 5, 2]} if has_chat_form else {"text": "hi"})

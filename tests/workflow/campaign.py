@@ -63,7 +63,7 @@ def small_study(folder: Path) -> dict[str, Any]:
             "metric": {"workloads": {"text": 1}, "concurrency": 1},
             "margin": 0.1,
             "confidence": 0.9,
-            "rounds": {"min": 2, "max": 2},
+            "rounds": {"min": 1, "max": 1},
         },
         "hosts": {"gpus": 0, "launch_timeout_seconds": 20, "slot_wait_seconds": 60},
     }

@@ -23,10 +23,6 @@ def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def times(jobs: Counter[str], factor: int) -> Counter[str]:
-    return Counter({name: count * factor for name, count in jobs.items()})
-
-
 def test_nothing_changed_runs_nothing(campaign: Folder) -> None:
     run = campaign.snakemake("all")
     assert run.code == 0
@@ -36,7 +32,7 @@ def test_nothing_changed_runs_nothing(campaign: Folder) -> None:
 def test_one_flag_of_one_configuration_runs_its_cells_alone(changed: Change) -> None:
     folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.028}))
     run = folder.snakemake("all")
-    assert run.cell_jobs() == times(ONE_CELL, 2), run.text
+    assert run.cell_jobs() == ONE_CELL, run.text
     assert run.jobs["decide"] == 1
 
 
@@ -87,21 +83,29 @@ def test_a_changed_margin_runs_the_judgement_and_no_cell(changed: Change) -> Non
 
 
 def test_a_raised_round_limit_runs_the_new_rounds_alone(changed: Change) -> None:
-    folder = changed(lambda s: s["decision"].update(rounds={"min": 3, "max": 3}))
-    before = {name: content for name, content in snapshot(folder.results).items() if "/r1/" in name or "/r2/" in name}
+    folder = changed(lambda s: s["decision"].update(rounds={"min": 2, "max": 2}))
+    before = {name: content for name, content in snapshot(folder.results).items() if "/r1/" in name}
     run = folder.snakemake("all")
     assert run.code == 0
     after = snapshot(folder.results)
     assert all(after[name] == content for name, content in before.items())
-    assert (folder.cell("good", 3) / "teardown.json").is_file()
-    assert (folder.cell("good+none", 3, "speculative") / "teardown.json").is_file()
+    healthy = (("backends", "good"), ("backends", "slow"), ("speculative", "good+none"), ("speculative", "good+ngram"))
+    cells = [folder.cell(name, 2, phase) for phase, name in healthy]
+    assert all((cell / "teardown.json").is_file() for cell in cells)
+    assert run.cell_jobs() == Counter(launch=4, smoke=4, throughput=4, teardown=4), run.text
+    # Two rounds can tell what one could not.
+    decision = json.loads((folder.results / "decision.json").read_text())
+    [verdict] = [c["verdict"] for c in decision["comparisons"] if {c["a"], c["b"]} == {"good", "slow"}]
+    assert verdict in ("faster", "slower")
+    launched = {json.loads((folder.cell("good", n) / "launch.json").read_text())["server"]["launch_id"] for n in (1, 2)}
+    assert len(launched) == 2, "every round is a launch of its own"
 
 
 def test_a_dry_run_changes_no_file(changed: Change) -> None:
     folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.028}))
     before = snapshot(folder.path)
     run = folder.snakemake("all", "--dry-run")
-    assert run.planned["launch"] == 2, run.text
+    assert run.planned["launch"] == 1, run.text
     assert snapshot(folder.path) == before
 
 
@@ -115,7 +119,7 @@ def test_results_copied_without_snakemakes_records_are_judged_by_their_fingerpri
     folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.028}))
     shutil.rmtree(folder.path / ".snakemake")
     run = folder.snakemake("all")
-    assert run.cell_jobs() == times(ONE_CELL, 2), run.text
+    assert run.cell_jobs() == ONE_CELL, run.text
 
 
 def test_copied_results_that_hold_run_no_cell(campaign: Folder) -> None:

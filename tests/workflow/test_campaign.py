@@ -47,12 +47,6 @@ def test_the_decision_names_winner_losers_and_speculation(finished: tuple[Folder
     assert decision["speculation"][0]["acceptance_length"] is not None
 
 
-def test_every_round_is_a_launch_of_its_own(finished: tuple[Folder, Run]) -> None:
-    folder, _ = finished
-    ids = {stage(folder, "good", "throughput", n)["server"]["launch_id"] for n in (1, 2)}
-    assert len(ids) == 2
-
-
 def test_the_four_stages_of_a_cell_share_one_server(finished: tuple[Folder, Run]) -> None:
     folder, _ = finished
     ids = {

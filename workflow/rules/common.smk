@@ -19,8 +19,6 @@ SCRIPTS = str(ROOT / "scripts")
 RESULTS = str(campaign.results)
 SOURCE = str(campaign.study.source.file)
 HOST = campaign.host
-FLAGS = str(campaign.flags_file)
-MODEL = campaign.model
 RULES = campaign.decision_rules
 FROZEN = bridge.frozen
 

@@ -1,13 +1,9 @@
 # From the cells that the races asked for to one table, and from the table to the decision.
 
 
-localrules:
-    measurements,
-    decide,
-
-
 # One row a sample: every window of every evidence cell; and the machines they ran on.
 rule measurements:
+    localrule: True
     input:
         evidence_files,
     output:
@@ -20,6 +16,7 @@ rule measurements:
 
 # What is eliminated and why, what is equivalent, what is fastest, whether speculation pays.
 rule decide:
+    localrule: True
     input:
         evidence_files,
         RESULTS + "/measurements.parquet",

@@ -1,13 +1,9 @@
 # What people look at and send around.
 
 
-localrules:
-    charts,
-    report,
-
-
 # Each chart alone: HTML, SVG and PNG.
 rule charts:
+    localrule: True
     input:
         RESULTS + "/decision.json",
         RESULTS + "/measurements.parquet",
@@ -19,6 +15,7 @@ rule charts:
 
 # One self-contained page.
 rule report:
+    localrule: True
     input:
         RESULTS + "/decision.json",
         RESULTS + "/measurements.parquet",

@@ -1,12 +1,9 @@
 # After each round a race says who still needs another, or that the phase ended and why.
 
 
-localrules:
-    race,
-
-
 # Which configurations need another round?
 checkpoint race:
+    localrule: True
     input:
         race_cells,
     output:

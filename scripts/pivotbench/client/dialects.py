@@ -1,7 +1,8 @@
 """What each kind of streaming answer says, in one form: chunks as they arrive, and a tally at the end.
 
 openai-chat      POST /v1/chat/completions, as llama.cpp and SGLang serve it.
-sglang-generate  POST /generate, SGLang's own; text and counts are cumulative.
+sglang-generate  POST /generate, SGLang's own; text and counts are cumulative. It applies no chat template,
+                 so the messages' tokens are asked for first (POST /v1/tokenize) and sent in their place.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ class Ask:
     """What one request asks for. Decoding is greedy (temperature 0).
 
     ``ignore_eos`` makes the answer exactly ``max_tokens`` long; ``token_ids`` asks for them where the
-    dialect can give them.
+    dialect can give them. ``prompt_ids`` are the messages in the model's chat form, where the dialect
+    needs them.
     """
 
     messages: tuple[Message, ...]
     max_tokens: int
     ignore_eos: bool
     token_ids: bool = False
+    prompt_ids: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +76,29 @@ def path_of(dialect: Dialect) -> str:
     return "/v1/chat/completions" if dialect == "openai-chat" else "/generate"
 
 
+def chat_form_path(dialect: Dialect) -> str | None:
+    """Return the path that puts messages into the model's chat form; None where the answer's path does so."""
+    return None if dialect == "openai-chat" else "/v1/tokenize"
+
+
+def chat_form_body(ask: Ask, model_name: str) -> dict[str, Any]:
+    """Return the JSON body that asks for the messages' tokens in the model's chat form."""
+    return {"model": model_name, "messages": [dict(message) for message in ask.messages]}
+
+
+def chat_form(answer: Any) -> tuple[int, ...] | None:
+    """Return the tokens in such an answer, None where it holds none."""
+    tokens = answer.get("tokens") if isinstance(answer, dict) else None
+    return tuple(tokens) if tokens and isinstance(tokens, list) else None
+
+
 def body_of(dialect: Dialect, ask: Ask, model_name: str) -> dict[str, Any]:
     """Return the JSON body of one streamed request.
 
     Both kinds of server skip what they do not know, so llama.cpp's keys (`ignore_eos`,
     `timings_per_token`: a running count in every chunk) and SGLang's (`continuous_usage_stats`: the same)
-    go out together. /generate applies no chat template: it gets the messages' contents as one text.
+    go out together. /generate gets the messages' tokens in chat form, or their contents as one text where
+    the model has no chat form.
     """
     if dialect == "openai-chat":
         body: dict[str, Any] = {
@@ -92,8 +112,12 @@ def body_of(dialect: Dialect, ask: Ask, model_name: str) -> dict[str, Any]:
             "ignore_eos": ask.ignore_eos,
         }
         return body | ({"logprobs": True, "top_logprobs": 1} if ask.token_ids else {})
-    return {
-        "text": "\n\n".join(message["content"] for message in ask.messages),
+    prompt: dict[str, Any] = (
+        {"text": "\n\n".join(message["content"] for message in ask.messages)}
+        if ask.prompt_ids is None
+        else {"input_ids": list(ask.prompt_ids)}
+    )
+    return prompt | {
         "sampling_params": {
             "max_new_tokens": ask.max_tokens,
             "temperature": 0,

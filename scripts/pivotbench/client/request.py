@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Literal
 
@@ -15,6 +15,9 @@ from pivotbench.client.dialects import (
     Ask,
     Chunk,
     body_of,
+    chat_form,
+    chat_form_body,
+    chat_form_path,
     path_of,
     reader_of,
     spread_tokens,
@@ -107,12 +110,14 @@ class Exchange:
         """Send the request and read it to its end; what went wrong is kept as status and error.
 
         A timeout is ``stall_seconds`` without a token, or a stream slower than a token a second
-        beyond that. Being cancelled leaves the status "cut".
+        beyond that. Being cancelled leaves the status "cut". Where the dialect needs the messages in chat
+        form first, that is asked for before the request's time begins.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + target.stall_seconds + self.ask.max_tokens
         try:
             async with asyncio.timeout(target.stall_seconds) as silence:
+                await self._into_chat_form(session, target)
                 while (ended := await self._stream(session, target, silence, deadline)) is None:
                     pass
         except TimeoutError:
@@ -129,6 +134,16 @@ class Exchange:
                 self._judge_end(bool(ended))
         if self.end_seconds is None:
             self.end_seconds = loop.time() - self.origin
+
+    async def _into_chat_form(self, session: aiohttp.ClientSession, target: Target) -> None:
+        """Put the messages into the model's chat form; a model without one is asked with their plain text."""
+        path = chat_form_path(target.dialect)
+        if path is None:
+            return
+        url, body = target.url.rstrip("/") + path, chat_form_body(self.ask, target.model_name)
+        async with session.post(url, json=body, trace_request_ctx=Connection()) as response:
+            answer = await response.json(content_type=None) if response.status == 200 else None
+        self.ask = replace(self.ask, prompt_ids=chat_form(answer))
 
     async def _stream(
         self, session: aiohttp.ClientSession, target: Target, silence: asyncio.Timeout, deadline: float

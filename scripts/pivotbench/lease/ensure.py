@@ -29,8 +29,8 @@ from pivotbench.lease.state import (
 
 SUPERVISE = Path(__file__).resolve().parents[2] / "supervise.py"
 POLL_SECONDS = 0.05
-# A guard ends and records a launch within this time of the supervisor's death.
-GUARD_SECONDS = 15.0
+# A guard ends and records a launch within this time of the supervisor's death; it waits for GPU memory too.
+GUARD_SECONDS = 45.0
 
 
 @dataclass

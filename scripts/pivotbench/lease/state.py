@@ -60,7 +60,8 @@ class LaunchOrder:
 class Handle:
     """A launch as its supervisor sees it; ``processes`` are those of the server.
 
-    ``facts`` are known once the server is ready: ready_seconds, phases, effective, command, memory.
+    ``before_mib`` is the memory in use on each GPU before the launch, by UUID. ``facts`` are known
+    once the server is ready: ready_seconds, phases, effective, command, memory.
     """
 
     launch_id: str
@@ -71,6 +72,7 @@ class Handle:
     url: str | None = None
     processes: list[str] = field(default_factory=list)
     devices: list[str] = field(default_factory=list)
+    before_mib: dict[str, int] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
 
 

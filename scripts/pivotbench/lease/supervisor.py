@@ -27,7 +27,7 @@ from pivotbench.engines import get_engine
 from pivotbench.engines.base import Engine
 from pivotbench.errors import UserError
 from pivotbench.files import read_json
-from pivotbench.gpu import memory_used_mib, visible_gpus
+from pivotbench.gpu import device_variables, memory_used_mib, visible_gpus
 from pivotbench.lease.locks import DeviceLocks, try_lock
 from pivotbench.lease.processes import MARKER, Identity, descendants, end, marked, reap, resident_mib
 from pivotbench.lease.state import (
@@ -40,7 +40,7 @@ from pivotbench.lease.state import (
     write_handle,
     write_record,
 )
-from pivotbench.lease.sweep import port_is_closed, sweep_stale, wait_for_memory
+from pivotbench.lease.sweep import memory_is_back, port_is_closed, sweep_stale, wait_for_memory
 from pivotbench.results import Reason, now
 
 POLL_SECONDS = 0.05
@@ -48,7 +48,6 @@ IDLE_SECONDS = 300.0
 # Longer than the gap between two stages of a cell: otherwise two runs evict each other for ever.
 EVICTION_GRACE_SECONDS = 5.0
 LOG_PART_BYTES = 16 << 20
-MEMORY_SECONDS = 30.0
 GUARD = Path(__file__).resolve().parents[2] / "guard.py"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
@@ -127,7 +126,8 @@ class Supervisor:
     def _start_server(self) -> None:
         order = self.order
         uuids = [d for d in self.handle.devices if d != "cpu"]
-        self.record.memory = {"before_mib": memory_used_mib(uuids)}
+        self.handle.before_mib = memory_used_mib(uuids)
+        self.record.memory = {"before_mib": self.handle.before_mib}
         port = _free_port()
         command = self.engine.command(
             order.python, order.model, order.flags, port=port, served_name=order.served_name
@@ -135,7 +135,7 @@ class Supervisor:
         self.record.command = {"study": list(command.study), "added": list(command.added)}
         environment = {**os.environ, **command.env, **order.env, MARKER: marker_value(order.launch_id)}
         if uuids:
-            environment |= {"CUDA_VISIBLE_DEVICES": ",".join(uuids), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+            environment |= device_variables(self.gpus, uuids)
         Path(order.log).parent.mkdir(parents=True, exist_ok=True)
         self.spawned = time.monotonic()
         with Path(order.log).open("wb") as log:
@@ -296,12 +296,12 @@ class Supervisor:
     def _prove_released(self) -> None:
         record = self.record
         before = record.memory.get("before_mib", {})
-        record.memory["after_mib"] = wait_for_memory(before, seconds=MEMORY_SECONDS) if before else {}
+        record.memory["after_mib"] = wait_for_memory(before)
         deadline = time.monotonic() + 2.0
         while not port_is_closed(self.handle.url) and time.monotonic() < deadline:
             time.sleep(0.1)
         record.port_closed = port_is_closed(self.handle.url)
-        back = all(record.memory["after_mib"].get(u, 0) <= held + 512 for u, held in before.items())
+        back = memory_is_back(before, record.memory["after_mib"])
         record.released = record.port_closed and back and not record.processes_left
 
     # Small helpers.

@@ -22,6 +22,9 @@ from pivotbench.lease.state import (
 )
 from pivotbench.results import Reason, now
 
+MEMORY_SECONDS = 30.0
+MEMORY_SLACK_MIB = 512
+
 
 def port_is_closed(url: str | None) -> bool:
     """Return whether nothing accepts connections at the server's address any more."""
@@ -33,14 +36,19 @@ def port_is_closed(url: str | None) -> bool:
         return probe.connect_ex((host, int(port))) != 0
 
 
-def wait_for_memory(before_mib: dict[str, int], *, seconds: float, slack_mib: int = 512) -> dict[str, int]:
-    """Wait until each GPU holds no more than before the launch (plus slack); return the last reading."""
-    deadline = time.monotonic() + seconds
+def memory_is_back(before_mib: dict[str, int], after_mib: dict[str, int]) -> bool:
+    """Return whether each GPU holds no more than before the launch (plus slack)."""
+    return all(after_mib.get(u, 0) <= held + MEMORY_SLACK_MIB for u, held in before_mib.items())
+
+
+def wait_for_memory(before_mib: dict[str, int]) -> dict[str, int]:
+    """Wait until each GPU's memory is back to its level before the launch; return the last reading."""
+    if not before_mib:
+        return {}
+    deadline = time.monotonic() + MEMORY_SECONDS
     while True:
         after = memory_used_mib(list(before_mib))
-        if all(after.get(u, 0) <= held + slack_mib for u, held in before_mib.items()):
-            return after
-        if time.monotonic() > deadline:
+        if memory_is_back(before_mib, after) or time.monotonic() > deadline:
             return after
         time.sleep(0.2)
 
@@ -58,6 +66,8 @@ def sweep_launch(folder: Path) -> None:
         grace_seconds=0,
     )
     closed = port_is_closed(handle.url if handle else None)
+    before = handle.before_mib if handle else {}
+    after = wait_for_memory(before)
     record_path = Path(order.record)
     if record_path.parent.is_dir() and not record_path.exists():
         ready = handle is not None and handle.state == "ready"
@@ -76,7 +86,8 @@ def sweep_launch(folder: Path) -> None:
                 teardown_seconds=round(time.monotonic() - began, 3),
                 processes_left=[str(p) for p in ending.left],
                 port_closed=closed,
-                released=closed and not ending.left,
+                memory={"before_mib": before, "after_mib": after},
+                released=closed and not ending.left and memory_is_back(before, after),
             ),
         )
     shutil.rmtree(folder, ignore_errors=True)

@@ -59,6 +59,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         if path == "/flush_cache":
             self._flush()
+        elif path == "/v1/tokenize":
+            self._tokenize(json.loads(body))
         elif path not in {"/generate", "/v1/completions", "/v1/chat/completions"}:
             self._json({"detail": "Not Found"}, 404)
         elif not self.server.warm:
@@ -67,9 +69,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             asked = json.loads(body)
             {"/generate": self._native, "/v1/completions": self._completion}.get(path, self._chat)(asked)
 
+    def _tokenize(self, asked: dict[str, Any]) -> None:
+        """Give messages in chat form as the real server does; here a character is a token."""
+        text = "\n".join(str(m["content"]) for m in asked["messages"])
+        self._json({"tokens": [ord(c) for c in text], "count": len(text), "max_model_len": 4096})
+
     def _native(self, asked: dict[str, Any]) -> None:
         sampling = asked.get("sampling_params") or {}
-        prompt = asked.get("text") or " ".join(map(str, asked.get("input_ids") or ()))
+        prompt = asked.get("text") or "".join(map(chr, asked.get("input_ids") or ()))
         limit = sampling.get("max_new_tokens", 128)
         logprobs = bool(asked.get("return_logprob"))
 
