@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 import scripted
 from pivotbench.lease.ensure import Server, ensure, final_record, new_launch_id, record_path, stop
 from pivotbench.lease.locks import DeviceLocks
@@ -20,7 +21,9 @@ from pivotbench.lease.state import LaunchOrder, Record, live_launches, read_hand
 RELEASE_SECONDS = 10.0
 
 
-def order(folder: Path, *script: str, key: str = "cell", owner: str | None = None, **limits: float) -> LaunchOrder:
+def order(
+    folder: Path, *script: str, key: str = "cell", owner: str | None = None, **limits: float
+) -> LaunchOrder:
     launch_id = new_launch_id()
     logs = folder / "logs"
     flags = {"script-events": str(folder / "events")}
@@ -204,9 +207,7 @@ def guards() -> list[Identity]:
 
 
 def guard_of(handle_supervisor: str) -> list[Identity]:
-    return [
-        g for g in guards() if handle_supervisor.encode() in Path(f"/proc/{g.pid}/cmdline").read_bytes()
-    ]
+    return [g for g in guards() if handle_supervisor.encode() in Path(f"/proc/{g.pid}/cmdline").read_bytes()]
 
 
 def test_a_killed_guard_is_replaced(folder: Path) -> None:

@@ -36,7 +36,9 @@ class Stream:
 
     async def content(self, text: str, **more: Any) -> None:
         """Send one chat chunk."""
-        await self.event({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}], **more})
+        await self.event(
+            {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}], **more}
+        )
 
     async def finish(self, output_tokens: int, *, reason: str = "length", **more: Any) -> None:
         """Send finish reason, usage and end mark as llama.cpp does."""

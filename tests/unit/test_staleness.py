@@ -55,7 +55,11 @@ def test_a_processor_does_not_matter_to_a_server_on_gpus(tmp_path: Path) -> None
     path = stored(tmp_path, environment=ENVIRONMENT | gpu)
     present = ENVIRONMENT | gpu | {"cpu_model": "another"}
     assert Judge(present, gpus=1).stale("launch", path, "f") is None
-    assert "driver" in str(Judge(present | {"driver": "2"}, gpus=1).stale("launch", stored(tmp_path, environment=ENVIRONMENT | gpu), "f"))
+    assert "driver" in str(
+        Judge(present | {"driver": "2"}, gpus=1).stale(
+            "launch", stored(tmp_path, environment=ENVIRONMENT | gpu), "f"
+        )
+    )
 
 
 def test_transient_failures_are_tried_again_and_deterministic_ones_on_demand(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+from pivotbench.files import write_json
 from pivotbench.lease import sweep
 from pivotbench.lease.state import Handle, LaunchOrder, read_record, write_handle
-from pivotbench.files import write_json
 
 
 @pytest.mark.parametrize(("left_mib", "released"), [(4, True), (70_000, False)])
@@ -25,7 +26,9 @@ def test_a_swept_launch_is_released_only_when_its_gpu_memory_is_back(
         *(str(logs / "launch.log"), str(record), 60.0, 60.0),
     )
     write_json(folder / "order.json", vars(order))
-    write_handle(folder, Handle("abc", "cell", "1:1", "1:1", "ready", devices=["GPU-1"], before_mib={"GPU-1": 0}))
+    write_handle(
+        folder, Handle("abc", "cell", "1:1", "1:1", "ready", devices=["GPU-1"], before_mib={"GPU-1": 0})
+    )
     sweep.sweep_launch(folder)
     told = read_record(record)
     assert told is not None and told.released is released

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTED = ROOT / "tests" / "scripted" / "bin" / "python3"
 CRASH = """\
 [2026-01-01 00:00:00] INFO load weights begin
-[2026-01-01 00:00:01] ERROR RuntimeError: flashinfer trtllm: none of the configured backends are usable on sm120
+[2026-01-01 00:00:01] ERROR RuntimeError: none of the configured backends are usable on sm120
 [2026-01-01 00:00:02] ERROR Received sigquit from a child process. It usually means the child failed.
 """
 FINISHED = re.compile(r"^Finished jobid: \d+ \(Rule: (\w+)\)$", re.MULTILINE)
@@ -35,7 +35,10 @@ def small_study(folder: Path) -> dict[str, Any]:
         "backends": {
             "good": {"attention-backend": "fa3"},
             "slow": {"attention-backend": "triton", "script-token-seconds": 0.03},
-            "crash": {"moe-runner-backend": "flashinfer_trtllm", "script": ["crash", f"crash-log={folder / 'crash.log'}"]},
+            "crash": {
+                "moe-runner-backend": "flashinfer_trtllm",
+                "script": ["crash", f"crash-log={folder / 'crash.log'}"],
+            },
             "garbage": {"attention-backend": "flashinfer", "script": ["garbage=bang"]},
         },
         "speculative": {
@@ -89,7 +92,9 @@ class Run:
 
     def cell_jobs(self) -> Counter[str]:
         """Jobs of the four stages alone."""
-        return Counter({k: v for k, v in self.jobs.items() if k in ("launch", "smoke", "throughput", "teardown")})
+        return Counter(
+            {k: v for k, v in self.jobs.items() if k in ("launch", "smoke", "throughput", "teardown")}
+        )
 
 
 class Folder:

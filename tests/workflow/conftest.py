@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from pivotbench.lease.processes import marked_processes
 from workflow.campaign import Folder, Run
 

@@ -19,7 +19,7 @@ def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {
         str(p.relative_to(folder)): (p.stat().st_mtime_ns, p.read_bytes())
         for p in sorted(folder.rglob("*"))
-        if p.is_file()
+        if p.is_file() and not {"iocache", "log"} & set(p.parts)  # Snakemake's own, of any run
     }
 
 
@@ -89,7 +89,12 @@ def test_a_raised_round_limit_runs_the_new_rounds_alone(changed: Change) -> None
     assert run.code == 0
     after = snapshot(folder.results)
     assert all(after[name] == content for name, content in before.items())
-    healthy = (("backends", "good"), ("backends", "slow"), ("speculative", "good+none"), ("speculative", "good+ngram"))
+    healthy = (
+        ("backends", "good"),
+        ("backends", "slow"),
+        ("speculative", "good+none"),
+        ("speculative", "good+ngram"),
+    )
     cells = [folder.cell(name, 2, phase) for phase, name in healthy]
     assert all((cell / "teardown.json").is_file() for cell in cells)
     assert run.cell_jobs() == Counter(launch=4, smoke=4, throughput=4, teardown=4), run.text
@@ -97,7 +102,10 @@ def test_a_raised_round_limit_runs_the_new_rounds_alone(changed: Change) -> None
     decision = json.loads((folder.results / "decision.json").read_text())
     [verdict] = [c["verdict"] for c in decision["comparisons"] if {c["a"], c["b"]} == {"good", "slow"}]
     assert verdict in ("faster", "slower")
-    launched = {json.loads((folder.cell("good", n) / "launch.json").read_text())["server"]["launch_id"] for n in (1, 2)}
+    launched = {
+        json.loads((folder.cell("good", n) / "launch.json").read_text())["server"]["launch_id"]
+        for n in (1, 2)
+    }
     assert len(launched) == 2, "every round is a launch of its own"
 
 
@@ -140,7 +148,9 @@ def test_a_changed_engine_version_makes_every_cell_stale(campaign: Folder, tmp_p
     assert "0.5.17" in run.text
 
 
-def test_another_machine_makes_every_cell_stale_and_frozen_reports_from_what_is_stored(campaign: Folder) -> None:
+def test_another_machine_makes_every_cell_stale_and_frozen_reports_from_what_is_stored(
+    campaign: Folder,
+) -> None:
     for path in campaign.results.rglob("launch.json"):
         launch = json.loads(path.read_text())
         launch["environment"]["cpu_model"] = "Another Processor"

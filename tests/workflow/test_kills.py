@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from pivotbench.lease.locks import DeviceLocks
 from pivotbench.lease.processes import Identity, marked_processes
 from workflow.campaign import Folder
@@ -53,7 +54,7 @@ def stage_process(folder: Folder, stage: str) -> Identity | None:
             continue
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0")
-            here = os.readlink(entry / "cwd") == str(folder.path)
+            here = (entry / "cwd").readlink() == folder.path
         except OSError:
             continue
         if here and len(words) > 1 and words[1].endswith(f"/scripts/{stage}.py".encode()):
@@ -63,7 +64,9 @@ def stage_process(folder: Folder, stage: str) -> Identity | None:
 
 def running_throughput(folder: Folder) -> subprocess.Popen[str]:
     run = folder.start("all")
-    assert until(lambda: stage_process(folder, "throughput") is not None, 60), (folder.path / "run.log").read_text()
+    assert until(lambda: stage_process(folder, "throughput") is not None, 60), (
+        folder.path / "run.log"
+    ).read_text()
     time.sleep(1.0)
     return run
 

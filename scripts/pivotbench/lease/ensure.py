@@ -49,9 +49,7 @@ class Server:
     def alive(self) -> bool:
         """Return whether its supervisor still holds it ready; no request is sent."""
         handle = read_handle(self._folder)
-        return (
-            handle is not None and handle.state == "ready" and Identity.parse(handle.supervisor).alive()
-        )
+        return handle is not None and handle.state == "ready" and Identity.parse(handle.supervisor).alive()
 
     def release(self) -> None:
         """Give the lease back; the server stays until somebody asks for its end."""
@@ -137,7 +135,9 @@ def _launch(order: LaunchOrder, progress: Callable[[str], None]) -> Server | Rec
         if time.monotonic() - said > 5:
             said = time.monotonic()
             state = handle.state if handle else "starting"
-            what = "waiting for a free device" if state == "waiting" else f"launching: {_last_line(order.log)}"
+            what = (
+                "waiting for a free device" if state == "waiting" else f"launching: {_last_line(order.log)}"
+            )
             progress(f"{what} ({said - began:.0f} s)")
         time.sleep(POLL_SECONDS)
 

@@ -67,7 +67,7 @@ def _stat(pid: int) -> _Stat | None:
 
 
 def _pids() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [int(name) for entry in os.scandir("/proc") if (name := entry.name).isdigit()]
 
 
 def descendants(pid: int) -> set[Identity]:

@@ -88,7 +88,9 @@ class Supervisor:
                 self._start_server()
                 self._watch()
         except Exception:
-            self._fail("supervisor_failed", "the supervisor broke", tuple(traceback.format_exc().splitlines()[-5:]))
+            self._fail(
+                "supervisor_failed", "the supervisor broke", tuple(traceback.format_exc().splitlines()[-5:])
+            )
         finally:
             self._finish()
 
@@ -108,7 +110,7 @@ class Supervisor:
             if time.monotonic() > deadline:
                 self._fail(
                     "slot_refused",
-                    f"no device became free within {self.order.slot_wait_seconds:g} s: another server holds them",
+                    f"another server held the devices for {self.order.slot_wait_seconds:g} s: wait for it to end",
                 )
                 return False
             time.sleep(0.1 + random.random() * 0.1)

@@ -24,7 +24,9 @@ def teardown(context: Context) -> None:
         context.write(
             "failed",
             reason=Reason(
-                "record_missing", "transient", "no record tells how the measured server ended: run the cell again"
+                "record_missing",
+                "transient",
+                "no record tells how the measured server ended: run the cell again",
             ),
             server=block,
         )
