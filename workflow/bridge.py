@@ -104,6 +104,9 @@ class Bridge:
         decision = self.campaign.results / "decision.json"
         if self.workflow.is_main_process and decision.is_file():
             print(terminal_summary(read_json(decision)), file=sys.stderr)
+            report = decision.with_name("report.html")
+            if report.is_file():
+                print(f"  report      {report}", file=sys.stderr)
 
 
 def _end_stages_then(before: Any) -> Callable[[int, FrameType | None], None]:

@@ -123,14 +123,14 @@ class Folder:
         """Replace the study."""
         (self.path / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
 
-    def environment(self) -> dict[str, str]:
-        """The environment Snakemake runs in: locks and caches of this folder's own."""
-        return {
+    def environment(self, *, real_cache: bool = False) -> dict[str, str]:
+        """The environment Snakemake runs in: locks of this folder's own, and a cache unless the real one."""
+        environment = {
             **os.environ,
             "PIVOTBENCH_LOCKS": str(self.path / "locks"),
-            "PIVOTBENCH_CACHE": str(self.path / "cache"),
             "PIVOTBENCH_TEST_PYTHON": sys.executable,
         }
+        return environment if real_cache else environment | {"PIVOTBENCH_CACHE": str(self.path / "cache")}
 
     def command(self, *arguments: str, config: tuple[str, ...] = ()) -> list[str]:
         """The command line of one run."""
@@ -141,16 +141,16 @@ class Folder:
             *("--config", "study=study.yaml", *config),
         ]
 
-    def snakemake(self, *arguments: str, config: tuple[str, ...] = (), timeout: float = 240) -> Run:
+    def snakemake(self, *arguments: str, config: tuple[str, ...] = (), real_cache: bool = False) -> Run:
         """Run Snakemake to its end."""
         done = subprocess.run(
             self.command(*arguments, config=config),
             cwd=self.path,
-            env=self.environment(),
+            env=self.environment(real_cache=real_cache),
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=timeout,
+            timeout=240,
             check=False,
         )
         return Run(done.returncode, done.stdout)

@@ -26,7 +26,7 @@ from pivotbench.results import Reason
 from pivotbench.workloads import PromptOrder, salted
 
 WARMUP_TOLERANCE = 0.10
-WARMUP_CAP_SECONDS = 3.0
+WARMUP_CAP_SECONDS = 1.5
 WARMUP_TOKENS_SHARE = 0.25
 WARMUP_TOKENS_LEAST = 8
 

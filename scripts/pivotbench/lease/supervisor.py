@@ -110,7 +110,7 @@ class Supervisor:
             if time.monotonic() > deadline:
                 self._fail(
                     "slot_refused",
-                    f"another server held the devices for {self.order.slot_wait_seconds:g} s: wait for it to end",
+                    f"all devices were taken for {self.order.slot_wait_seconds:g} s: wait or stop their servers",
                 )
                 return False
             time.sleep(0.1 + random.random() * 0.1)

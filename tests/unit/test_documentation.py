@@ -1,0 +1,31 @@
+"""What the documents show is true: their study loads, and the ready-made ones do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pivotbench.study import load_study
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_readmes_study_is_the_ready_made_one() -> None:
+    [shown] = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    stored = (ROOT / "config/studies/one-gpu.yaml").read_text()
+    words = [line for line in stored.splitlines() if not line.startswith("# ") or "schema" in line]
+    assert "\n".join(words).replace("name: one-gpu", "name: mine") == shown.rstrip("\n")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "config").rglob("*.yaml")), ids=lambda p: p.stem)
+def test_every_ready_made_study_loads(path: Path) -> None:
+    assert load_study(path).configurations
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/method.md"])
+def test_every_link_between_documents_leads_somewhere(document: str) -> None:
+    path = ROOT / document
+    for link in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
+        assert (path.parent / link).exists(), link

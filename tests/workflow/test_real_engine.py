@@ -1,0 +1,95 @@
+"""The real engine, end to end: launched, asked, measured, decided, and its numbers found again by hand."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from workflow.campaign import ROOT, Folder
+
+from pivotbench.study import load_study
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """The default study's own backends, shortened to one round of moments."""
+    path = tmp_path_factory.mktemp("real")
+    default = load_study(ROOT / "config" / "config.yaml").source
+    assert default is not None
+    study: dict[str, Any] = copy.deepcopy(default.data)
+    study["name"] = "small"
+    study["backends"] = {name: study["backends"][name] for name in ("flash-on", "kv-q8-flash-off")}
+    study["speculative"] = {"ngram-simple": study["speculative"]["ngram-simple"]}
+    study["throughput"] |= {"seconds": 1, "min_requests": 2}
+    study["throughput"]["workloads"] = {
+        "text": study["throughput"]["workloads"]["repetitive"]
+        | {"prompts": str(ROOT / "config" / "prompts" / "copying.jsonl"), "output_tokens": 16, "concurrency": [1]}
+    }
+    study["decision"] |= {
+        "metric": {"workloads": {"text": 1}, "concurrency": 1},
+        "rounds": {"min": 1, "max": 1},
+    }
+    folder = Folder(path)
+    folder.write(study)
+    run = folder.snakemake("all", real_cache=True)
+    assert run.code == 0, run.text
+    return folder
+
+
+def decision_of(folder: Folder) -> dict[str, Any]:
+    decision: dict[str, Any] = json.loads((folder.results / "decision.json").read_text())
+    return decision
+
+
+def test_the_healthy_backend_wins_with_a_command_to_paste(campaign: Folder) -> None:
+    decision = decision_of(campaign)
+    assert decision["winner"] == "flash-on"
+    assert "--flash-attn on" in decision["launch_command"]
+
+
+def test_the_doomed_backend_is_eliminated_by_the_engines_own_words(campaign: Folder) -> None:
+    [entry] = decision_of(campaign)["eliminated"]
+    assert (entry["configuration"], entry["stage"], entry["code"]) == (
+        "kv-q8-flash-off",
+        "launch",
+        "flag_conflict",
+    )
+    assert any("requires flash_attn" in line for line in entry["evidence"])
+
+
+def test_speculation_has_a_verdict_and_an_acceptance_length(campaign: Folder) -> None:
+    [entry] = decision_of(campaign)["speculation"]
+    assert entry["configuration"] == "flash-on+ngram-simple"
+    assert entry["acceptance_length"] >= 1.0
+    assert entry["verdict"] == "undecided", "one round decides nothing"
+
+
+def test_the_numbers_are_found_again_in_the_raw_requests(campaign: Folder) -> None:
+    cell = campaign.cell("flash-on")
+    [run] = json.loads((cell / "throughput.json").read_text())["runs"]
+    rows = pd.read_parquet(cell / "requests.parquet")
+    ok = rows[rows.measured & (rows.status == "ok")]
+    tpot = (ok.e2e_seconds - ok.ttft_seconds) / (ok.output_tokens - 1)
+    assert tpot.median() == pytest.approx(run["tpot_seconds"]["p50"])
+    for window in run["windows"]:
+        tokens = sum(
+            count
+            for seconds, counts in zip(rows.chunk_seconds, rows.chunk_tokens, strict=True)
+            for at, count in zip(seconds, counts, strict=True)
+            if window["begin_seconds"] < at <= window["end_seconds"]
+        )
+        length = window["end_seconds"] - window["begin_seconds"]
+        assert tokens / length == pytest.approx(window["output_tok_s"], rel=0.02)
+    table = pd.read_parquet(campaign.results / "measurements.parquet")
+    stored = table[(table.configuration == "flash-on") & (table.phase == "backends")].output_tok_s
+    assert list(stored) == pytest.approx([w["output_tok_s"] for w in run["windows"]])
+
+
+def test_nothing_of_the_engine_is_left(campaign: Folder) -> None:
+    assert not list((Path(campaign.path) / "locks" / "launches").iterdir())
