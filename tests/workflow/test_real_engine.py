@@ -9,16 +9,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from workflow.campaign import ROOT, Folder
 
 from pivotbench.study import load_study
+from workflow.campaign import ROOT, Folder
 
 pytestmark = pytest.mark.engine
 
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Folder:
-    """The default study's own backends, shortened to one round of moments."""
+    """Parts of the default study, shortened to one round of moments."""
     path = tmp_path_factory.mktemp("real")
     default = load_study(ROOT / "config" / "config.yaml").source
     assert default is not None
@@ -29,7 +29,11 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     study["throughput"] |= {"seconds": 1, "min_requests": 2}
     study["throughput"]["workloads"] = {
         "text": study["throughput"]["workloads"]["repetitive"]
-        | {"prompts": str(ROOT / "config" / "prompts" / "copying.jsonl"), "output_tokens": 16, "concurrency": [1]}
+        | {
+            "prompts": str(ROOT / "config" / "prompts" / "copying.jsonl"),
+            "output_tokens": 16,
+            "concurrency": [1],
+        }
     }
     study["decision"] |= {
         "metric": {"workloads": {"text": 1}, "concurrency": 1},

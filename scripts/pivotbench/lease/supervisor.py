@@ -48,6 +48,7 @@ IDLE_SECONDS = 300.0
 # Longer than the gap between two stages of a cell: otherwise two runs evict each other for ever.
 EVICTION_GRACE_SECONDS = 5.0
 LOG_PART_BYTES = 16 << 20
+FIRST_PORT = 16000
 GUARD = Path(__file__).resolve().parents[2] / "guard.py"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
@@ -110,7 +111,7 @@ class Supervisor:
             if time.monotonic() > deadline:
                 self._fail(
                     "slot_refused",
-                    f"all devices were taken for {self.order.slot_wait_seconds:g} s: wait or stop their servers",
+                    f"all devices were taken for {self.order.slot_wait_seconds:g} s: wait, or stop them",
                 )
                 return False
             time.sleep(0.1 + random.random() * 0.1)
@@ -130,7 +131,7 @@ class Supervisor:
         uuids = [d for d in self.handle.devices if d != "cpu"]
         self.handle.before_mib = memory_used_mib(uuids)
         self.record.memory = {"before_mib": self.handle.before_mib}
-        port = _free_port()
+        port = free_port()
         command = self.engine.command(
             order.python, order.model, order.flags, port=port, served_name=order.served_name
         )
@@ -362,11 +363,21 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+def free_port() -> int:
+    """Return a free loopback port that the kernel hands out to nobody else.
+
+    A server binds its port a minute or more after it was chosen. One out of the kernel's own range may by
+    then be the local end of somebody's connection.
+    """
+    handed_out_from = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for port in random.sample(range(FIRST_PORT, max(handed_out_from, FIRST_PORT + 1000)), 200):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
         return port
+    raise RuntimeError("no free port for the server")
 
 
 def supervise(folder: Path) -> None:
