@@ -22,6 +22,7 @@ class Model:
     package: str | None = "weights==1.0"
     file: str | None = "weights/tiny.gguf"
     sha256: str | None = hashlib.sha256(WEIGHTS).hexdigest()
+    local_path: Path | None = None
 
 
 @pytest.fixture(autouse=True)
