@@ -55,6 +55,7 @@ class Bridge:
             # A job in a process of its own belongs to the run that started it.
             os.environ[OWNER_VARIABLE] = str(Identity.own())
         self._settled = False
+        self._renewed: set[str] = set()
         self._run_lock: Any = None
 
     def settle(self) -> None:
@@ -91,8 +92,10 @@ class Bridge:
         path = str(cell.file(stage))
         why = self.campaign.stale(stage, cell)
         if why is None:
-            self.workflow.dag.forcefiles.discard(path)
-        elif path not in self.workflow.dag.forcefiles:
+            # Only what was forced here: what the user forced stays forced.
+            self.workflow.dag.forcefiles -= {path} & self._renewed
+        elif path not in self._renewed:
+            self._renewed.add(path)
             self.workflow.dag.forcefiles.add(path)
             print(f"{path} is made anew: {why}", file=sys.stderr)
 
