@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -90,17 +90,37 @@ def compare(
 def settings_that_differ(a: Subject, b: Subject) -> tuple[str, ...]:
     """Return the effective settings that differ although neither configuration asked for them.
 
-    E.g. speculation lowers max_running_requests. Numbers within 1 % of each other are the same.
+    E.g. speculation lowers max_running_requests. Numbers within 1 % of each other are the same; what an
+    engine reports as a nested whole is compared part by part.
     """
     asked = {_spelling(name) for s in (a, b) for name in s.requested}
-    found = []
-    for name in sorted(a.effective.keys() & b.effective.keys()):
-        plain = _spelling(name)
-        if plain in asked or any(word in plain for word in _INCIDENTAL):
+    ones, others = dict(_leaves("", a.effective)), dict(_leaves("", b.effective))
+    found: dict[tuple[str, str, str], str] = {}
+    wanted = set()
+    for name in sorted(ones.keys() & others.keys(), key=lambda n: (n.count("."), n)):
+        if _same(ones[name], others[name]):
             continue
-        if not _same(a.effective[name], b.effective[name]):
-            found.append(f"{name}: {a.effective[name]} | {b.effective[name]}")
-    return tuple(found)
+        pair = (str(ones[name]), str(others[name]))
+        if name in asked:
+            wanted.add(pair)
+        elif not any(word in name for word in _INCIDENTAL):
+            # A data-parallel rank's state repeats what stands at the top.
+            found.setdefault((name.rpartition(".")[2], *pair), f"{name}: {pair[0]} | {pair[1]}")
+    # An asked setting under another spelling (speculative-algo) was asked for as well.
+    return tuple(text for (_, *pair), text in found.items() if tuple(pair) not in wanted)
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a setting's parts by dotted name: those of mappings, and of lists that hold any."""
+    if isinstance(value, Mapping):
+        parts = [(_spelling(str(key)), part) for key, part in value.items()]
+    elif isinstance(value, list) and any(isinstance(part, Mapping | list) for part in value):
+        parts = [(str(number), part) for number, part in enumerate(value)]
+    else:
+        yield name, value
+        return
+    for key, part in parts:
+        yield from _leaves(f"{name}.{key}" if name else key, part)
 
 
 def _spelling(name: str) -> str:

@@ -179,6 +179,21 @@ def test_a_blocked_event_loop_is_seen_as_lag() -> None:
     assert lag is not None and lag > 0.05
 
 
+def test_an_idle_event_loop_is_no_limit_to_tokens_a_millisecond_apart() -> None:
+    async def idle() -> float | None:
+        sampler = LagSampler()
+        sampling = asyncio.create_task(sampler.run())
+        begin = asyncio.get_running_loop().time()
+        await asyncio.sleep(0.5)
+        sampling.cancel()
+        lags = sorted(lag for _, lag in sampler.samples)
+        assert begin < sampler.samples[0][0]
+        return lags[len(lags) // 2]
+
+    lag = asyncio.run(idle())
+    assert lag is not None and not is_client_bound(lag, 0.0012)
+
+
 def test_requests_parquet_keeps_every_field(tmp_path: Path) -> None:
     records = [
         record(),

@@ -72,3 +72,43 @@ def test_settings_nobody_asked_for_are_named() -> None:
         effective={"speculative_algorithm": None, "max_running_requests": 256, "port": 2, "pool": 1001},
     )
     assert settings_that_differ(a, b) == ("max_running_requests: 48 | 256",)
+
+
+def test_nested_settings_are_compared_part_by_part_and_asked_ones_under_every_spelling() -> None:
+    """As SGLang reports them: aliases beside each other, graphs nested, and a state for each rank."""
+
+    def graphs(*sizes: int) -> dict[str, object]:
+        return {"decode": {"bs": list(sizes), "backend": "full"}}
+
+    base = Subject(
+        "base",
+        {1: 100.0},
+        requested={},
+        effective={
+            "speculative-algorithm": None,
+            "speculative-algo": None,
+            "random-seed": 1,
+            "cuda-graph-config": graphs(1, 2, 4, 8),
+            "internal_states": [
+                {"cuda_graph_config": graphs(1, 2, 4, 8), "memory_usage": {"token_capacity": 200}}
+            ],
+        },
+    )
+    drafting = Subject(
+        "ngram",
+        {1: 100.0},
+        requested={"speculative-algorithm": "NGRAM"},
+        effective={
+            "speculative-algorithm": "NGRAM",
+            "speculative-algo": "NGRAM",
+            "random-seed": 2,
+            "cuda-graph-config": graphs(1, 2, 3, 4),
+            "internal_states": [
+                {"cuda_graph_config": graphs(1, 2, 3, 4), "memory_usage": {"token_capacity": 100}}
+            ],
+        },
+    )
+    assert settings_that_differ(base, drafting) == (
+        "cuda_graph_config.decode.bs: [1, 2, 4, 8] | [1, 2, 3, 4]",
+        "internal_states.0.memory_usage.token_capacity: 200 | 100",
+    )

@@ -152,3 +152,17 @@ def test_every_signature_has_a_sentence_a_remedy_and_its_own_name() -> None:
 def test_the_catalogue_agrees_with_the_codes_that_are_run_again() -> None:
     codes = {signature.code for signature in catalogue().signatures}
     assert all(kind_of(code) == "transient" for code in codes & TRANSIENT_CODES)
+
+
+def test_a_model_without_a_generation_config_is_not_missing() -> None:
+    """SGLang says so in every log of such a model and goes on; here another process took its port."""
+    log = [
+        "[2026-01-01 00:00:00] Failed to load generation config for /m: /m does not appear to have a file "
+        "named generation_config.json. Proceeding without generation config.",
+        "[2026-01-01 00:00:30] ERROR:    [Errno 98] error while attempting to bind on address "
+        "('127.0.0.1', 37865): address already in use",
+        "[2026-01-01 00:02:50] Initialization failed. warmup error: Traceback (most recent call last):",
+    ]
+    reason = diagnose(log, -9, "sglang")
+    assert (reason.code, reason.kind) == ("port_in_use", "transient")
+    assert first_error(log[:1]) is None

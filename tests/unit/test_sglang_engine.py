@@ -96,6 +96,11 @@ def test_an_odd_interpreter_is_asked_once_and_an_upgrade_is_still_seen(engine: P
     assert asked.read_text().count("x") == 1
 
 
+def test_workers_that_rename_themselves_keep_the_marker_of_their_launch() -> None:
+    """setproctitle overwrites /proc/<pid>/environ unless it is told not to."""
+    assert SGLANG.command("python", "m", {}, port=1, served_name="s").env["SPT_NOENV"] == "1"
+
+
 def test_no_engine_is_no_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIVOTBENCH_CACHE", str(tmp_path / "cache"))
     assert SGLANG.installed_version(tmp_path / "bin" / "python") is None

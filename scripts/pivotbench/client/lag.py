@@ -7,6 +7,9 @@ import asyncio
 from pivotbench.client.percentiles import percentile
 
 SAMPLE_SECONDS = 0.01
+# The event loop rounds a timer up to a whole millisecond. That delays our sample and no token: a socket that
+# becomes readable wakes the loop at once.
+TIMER_SECONDS = 0.001
 
 # In a closed loop a late client delays reading a token and sending the next request; the server goes on
 # generating meanwhile. A lag of one token gap therefore costs an n-token request at most 1/n of its rate,
@@ -17,7 +20,7 @@ BOUND_FRACTION = 1.0
 
 
 class LagSampler:
-    """Sleeps for SAMPLE_SECONDS again and again and keeps how much longer it took.
+    """Sleeps for SAMPLE_SECONDS again and again and keeps how much longer it took than a timer may.
 
     ``samples`` holds (seconds on the loop's clock, lag in seconds).
     """
@@ -32,7 +35,7 @@ class LagSampler:
             due = loop.time() + SAMPLE_SECONDS
             await asyncio.sleep(SAMPLE_SECONDS)
             now = loop.time()
-            self.samples.append((now, max(0.0, now - due)))
+            self.samples.append((now, max(0.0, now - due - TIMER_SECONDS)))
 
     def p99_seconds(self, begin: float, end: float) -> float | None:
         """Return the 99th percentile of the lag from ``begin`` to ``end`` on the loop's clock."""

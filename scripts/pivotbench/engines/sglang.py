@@ -46,6 +46,9 @@ _STATE_KEYS = (
     "memory_usage",
     "cuda_graph_config",
 )
+# Its workers rename themselves (setproctitle), which by default overwrites the environment that /proc shows
+# of them, and with it the marker by which a launch's processes are known.
+_ENVIRONMENT = {"SPT_NOENV": "1"}
 # These change while the server works, so they are no settings.
 _PASSING_KEYS = ("last_gen_throughput", "avg_spec_accept_length")
 
@@ -81,6 +84,7 @@ class SGLang:
                 served_name,
                 "--enable-metrics",
             ),
+            env=dict(_ENVIRONMENT),
         )
 
     def installed_version(self, python: Path) -> str | None:
