@@ -69,7 +69,11 @@ class Bridge:
         self._settled = True
         workflow = self.workflow
         self.campaign.local = workflow.local_exec
-        workflow.dag_settings.force_incomplete = True
+        settings = workflow.dag_settings
+        settings.force_incomplete = True
+        # A stage names engine and model as input only when it is to run, so a changed set of inputs
+        # says nothing; what a result depends on is in its params and its fingerprint.
+        settings.rerun_triggers = frozenset(t for t in settings.rerun_triggers if t.name != "INPUT")
         if workflow.is_main_process and not workflow.dryrun:
             sweep_stale()
             self._run_lock = _heal_locks(Path(".snakemake"))
@@ -84,20 +88,27 @@ class Bridge:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, _end_stages_then(signal.getsignal(number)))
 
-    def renew(self, stage: Stage, cell: Cell) -> None:
-        """Have a stored result made anew where it no longer holds; say why, once."""
+    def renew(self, stage: Stage, cell: Cell) -> bool:
+        """Have a stored result made anew where it no longer holds; say why, once.
+
+        Returns whether the stage will run for a reason of its own: its file is missing, stale, or
+        forced by the user.
+        """
         self.settle()
-        if stage == "launch":
-            self.workflow.dag.forcefiles.update(self.campaign.lacking())
+        forced = self.workflow.dag.forcefiles
         path = str(cell.file(stage))
         why = self.campaign.stale(stage, cell)
         if why is None:
             # Only what was forced here: what the user forced stays forced.
-            self.workflow.dag.forcefiles -= {path} & self._renewed
+            forced -= {path} & self._renewed
         elif path not in self._renewed:
             self._renewed.add(path)
-            self.workflow.dag.forcefiles.add(path)
+            forced.add(path)
             print(f"{path} is made anew: {why}", file=sys.stderr)
+        runs = path in forced or not Path(path).exists()
+        if runs:
+            forced.update(self.campaign.lacking())
+        return runs
 
     def finish(self) -> None:
         """End this run's servers; say the decision where one was made."""

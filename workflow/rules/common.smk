@@ -39,8 +39,9 @@ def needs(stage, *earlier):
 
     def files(wildcards):
         cell = campaign.cell(**wildcards)
-        bridge.renew(stage, cell)
-        provided = [ancient(path) for path in campaign.provided] if stage == "launch" else []
+        # Only for what will run: as an ancestor of all cells, an engine made anew in the same run
+        # would hide from Snakemake which of them are forced.
+        provided = campaign.provided if bridge.renew(stage, cell) and stage != "teardown" else []
         return provided + [path.format(**wildcards) for path in earlier]
 
     return files

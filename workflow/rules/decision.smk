@@ -10,6 +10,8 @@ rule measurements:
         RESULTS + "/measurements.parquet",
         RESULTS + "/measurements.csv",
         RESULTS + "/environment.json",
+    params:
+        rules=RULES,
     shell:
         "{PYTHON} {SCRIPTS:q}/measurements.py --study {SOURCE:q} --output {RESULTS:q}"
 
