@@ -9,12 +9,13 @@ CONTROLLER := .venv/controller.txt
 TOOLS := .venv/test.txt
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 
-.PHONY: help demo test lint clean engine
+.PHONY: help demo test lint generated clean engine
 
 help:
 	@echo "make demo    find the best configuration of a small model on this machine (config/config.yaml)"
 	@echo "make test    check style and types, then run every test"
 	@echo "make lint    check style and types alone"
+	@echo "make generated   write the schemas and references that are made from the code"
 	@echo "make clean   remove the environments and caches here; results and downloaded models stay"
 
 demo: $(CONTROLLER)
@@ -29,6 +30,10 @@ lint: $(TOOLS)
 	@echo "pivotbench: checking style and types"
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+
+generated: $(CONTROLLER)
+	@for module in study.schema study.reference decision_model measurements; do \
+		PYTHONPATH=scripts $(BIN)/python -m pivotbench.$$module || exit; done
 
 # What the tests of the real engine need; both steps do nothing where it is there already.
 engine: $(TOOLS)

@@ -57,15 +57,6 @@ class Cell:
         return f"{self.configuration} r{self.round}"
 
 
-def turn_in_round(cell: Cell) -> int:
-    """Return a cell's priority within its round, 0 to 999: higher runs earlier.
-
-    Seeded by study, phase and round: no configuration always runs first on a cool machine, and a
-    configuration that joins or leaves does not reorder the others.
-    """
-    return int(fingerprint(cell.as_json()), 16) % 1000
-
-
 def stage_files(cells: Iterable[Cell]) -> list[str]:
     """Return the paths of all stage files of ``cells``."""
     return [str(cell.file(stage)) for cell in cells for stage in STAGES]

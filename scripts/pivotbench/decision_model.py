@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from pivotbench.files import write_json
+
+SCHEMA_FILE = Path(__file__).parents[2] / "workflow" / "schemas" / "decision.schema.json"
 
 Ci = tuple[float, float]
 
@@ -172,3 +177,7 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON schema of decision.json."""
     schema = Decision.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+if __name__ == "__main__":
+    write_json(SCHEMA_FILE, json_schema())

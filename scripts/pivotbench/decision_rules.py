@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,16 +50,3 @@ class DecisionRules:
     def looks(self) -> int:
         """How often the evidence may be judged: after each round that has a variance, up to the last."""
         return max(1, self.rounds_max - max(self.rounds_min, 2) + 1)
-
-
-def round_order(study: str, phase: str, round_: int, names: Iterable[str]) -> list[str]:
-    """Return ``names`` in the order in which this round runs them.
-
-    The order is random between rounds, so that no configuration always runs first on a cool machine, and
-    the same at every invocation; a name that joins or leaves does not reorder the others.
-    """
-
-    def key(name: str) -> str:
-        return hashlib.sha256(f"{study}|{phase}|{round_}|{name}".encode()).hexdigest()
-
-    return sorted(names, key=key)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "measurements.md"
+
+
 @dataclass(frozen=True)
 class Column:
     """One column: its name, pandas type, unit ("" for none) and meaning."""
@@ -91,9 +94,17 @@ def write(frame: pd.DataFrame, parquet_path: Path, csv_path: Path) -> None:
     write_text(csv_path, frame.to_csv(index=False, lineterminator="\n"))
 
 
-def columns_markdown() -> str:
-    """Return the column documentation as a Markdown table."""
-    lines = ["| column | unit | meaning |", "|---|---|---|"]
+def document() -> str:
+    """Return docs/measurements.md: every column, its unit and meaning."""
+    lines = [
+        "# The measurements table",
+        "",
+        "`measurements.csv` and `measurements.parquet`: one row a sample, a time window of one workload at",
+        "one concurrency in one cell. Made from the code by `make generated`.",
+        "",
+        "| column | unit | meaning |",
+        "|---|---|---|",
+    ]
     return "\n".join(lines + [f"| `{c.name}` | {c.unit} | {c.meaning} |" for c in COLUMNS]) + "\n"
 
 
@@ -143,3 +154,7 @@ def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
         "throttled": bool((run.get("telemetry") or {}).get("throttled", False)),
         "simulated": bool(acceptance.get("simulated", False)),
     }
+
+
+if __name__ == "__main__":
+    write_text(DOCUMENT, document())

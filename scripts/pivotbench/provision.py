@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from pivotbench.cache import cache_folder
 from pivotbench.engines.base import Engine, FlagCatalogue, FlagSpec
 from pivotbench.errors import UserError
 from pivotbench.files import fingerprint, read_json, sha256_of_file, write_json, write_text
@@ -33,11 +33,6 @@ class ServedModel(Protocol):
     def file(self) -> str | None: ...
     @property
     def sha256(self) -> str | None: ...
-
-
-def cache_folder() -> Path:
-    """Return ``$PIVOTBENCH_CACHE``, or ``~/.cache/pivotbench`` where that is not set."""
-    return Path(os.environ.get("PIVOTBENCH_CACHE") or Path.home() / ".cache" / "pivotbench")
 
 
 def flags_file(engine: str, study_python: Path | None, root: Path) -> Path:

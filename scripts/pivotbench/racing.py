@@ -8,8 +8,9 @@ from typing import Any
 from pivotbench.classes import classes
 from pivotbench.comparison import Comparison
 from pivotbench.contest import Contest, contest
-from pivotbench.decision_rules import DecisionRules, round_order
+from pivotbench.decision_rules import DecisionRules
 from pivotbench.evidence import CellFiles
+from pivotbench.turns import round_order
 
 SCHEMA = "pivotbench/race/1"
 SETTLED = "nothing is left that further rounds could decide"

@@ -24,7 +24,10 @@ def test_every_ready_made_study_loads(path: Path) -> None:
     assert load_study(path).configurations
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/method.md"])
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/method.md", "docs/measurements.md"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_link_between_documents_leads_somewhere(document: str) -> None:
     path = ROOT / document
     for link in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):

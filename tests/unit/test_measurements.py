@@ -12,7 +12,7 @@ import pytest
 from factory import GARBAGE, UNSUPPORTED, Cell, Drafts, cell_files, write_cell
 from pivotbench.errors import UserError
 from pivotbench.evidence import read_cell
-from pivotbench.measurements import COLUMNS, collect, columns_markdown, write
+from pivotbench.measurements import COLUMNS, DOCUMENT, collect, document, write
 from pivotbench.results import Reason, write_stage
 
 GOOD = Cell(
@@ -64,8 +64,8 @@ def test_files_carry_units_and_read_back_alike(tmp_path: Path) -> None:
 
 
 def test_every_column_is_documented() -> None:
-    text = columns_markdown()
-    assert all(f"| `{c.name}` |" in text and c.meaning for c in COLUMNS)
+    assert all(f"| `{c.name}` |" in document() and c.meaning for c in COLUMNS)
+    assert DOCUMENT.read_text() == document(), "run `make generated`"
 
 
 def test_a_cell_is_read_from_its_folder_and_missing_stages_are_none(tmp_path: Path) -> None:

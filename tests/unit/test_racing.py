@@ -13,10 +13,10 @@ import pytest
 from campaigns import CHAT_RULES as RULES
 from campaigns import run_phase
 from factory import GARBAGE, UNSUPPORTED, Cell, cell_files
-from pivotbench.decision_rules import round_order
 from pivotbench.evidence import CellFiles
 from pivotbench.racing import judge_round
 from pivotbench.results import Reason
+from pivotbench.turns import round_order
 
 TIMEOUT = Reason.of("timeout", "no answer in 60 s")
 

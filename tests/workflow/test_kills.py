@@ -111,6 +111,17 @@ def test_a_killed_server_is_a_result(fresh: Folder) -> None:
     assert throughput["reason"]["code"] == "server_died"
 
 
+def test_a_stage_that_raises_ends_the_run_and_leaves_no_server(fresh: Folder) -> None:
+    one_backend(fresh)
+    in_the_way = fresh.cell("good") / "requests.parquet"
+    (in_the_way / "somebody's file").mkdir(parents=True)
+    run = fresh.snakemake("all")
+    assert run.code != 0
+    assert run.jobs["smoke"] == 1, "the server was up when throughput raised"
+    assert released(fresh)
+    assert not (fresh.cell("good") / "throughput.json").exists()
+
+
 def test_a_killed_stage_leaves_no_file_and_the_next_run_resumes(fresh: Folder) -> None:
     one_backend(fresh)
     run = running_throughput(fresh)

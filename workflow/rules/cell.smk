@@ -15,7 +15,7 @@ rule launch:
         asked=asked("launch"),
     message:
         "{wildcards.configuration}, round {wildcards.round}: launch"
-    priority: turn
+    priority: launch_priority
     resources:
         server_slot=1,
     shell:

@@ -7,15 +7,17 @@ ROOT = Path(workflow.basedir)
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
 
 from bridge import Bridge
-from pivotbench.cells import stage_files, turn_in_round
+from pivotbench.cells import stage_files
 from pivotbench.files import read_json
 from pivotbench.rounds import Rounds, stored_rounds
+from pivotbench.turns import TURNS, turn
 
 bridge = Bridge(workflow, config)
 campaign = bridge.campaign
 
 PYTHON = sys.executable
 SCRIPTS = str(ROOT / "scripts")
+STUDY = campaign.study.name
 RESULTS = str(campaign.results)
 SOURCE = str(campaign.study.source.file)
 HOST = campaign.host
@@ -47,9 +49,9 @@ def needs(stage, *earlier):
     return files
 
 
-def turn(wildcards):
-    """A launch's place in its round: random between rounds, the same at every invocation."""
-    return turn_in_round(campaign.cell(**wildcards))
+def launch_priority(wildcards):
+    """Within a round, launches take turns in a random order that is the same at every invocation."""
+    return TURNS - 1 - turn(STUDY, wildcards.phase, int(wildcards.round), wildcards.configuration)
 
 
 def read_race(phase, round):

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from pivotbench.cache import cache_folder
 from pivotbench.files import fingerprint, read_json, write_json
 
 # Below an environment's prefix: virtual and conda environments, then Debian's system interpreter.
@@ -41,9 +42,8 @@ def _search_path(python: Path) -> list[Path]:
         changed = program.stat().st_mtime_ns
     except OSError:
         return []
-    home = Path(os.environ.get("PIVOTBENCH_CACHE") or Path.home() / ".cache" / "pivotbench")
     asked = [str(program), changed, os.environ.get("PYTHONPATH")]
-    answer = home / "interpreters" / f"{fingerprint(asked)}.json"
+    answer = cache_folder() / "interpreters" / f"{fingerprint(asked)}.json"
     try:
         return [Path(folder) for folder in read_json(answer)]
     except (OSError, ValueError):
