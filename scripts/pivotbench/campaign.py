@@ -151,9 +151,7 @@ class Campaign:
 
     def stale(self, stage: Stage, cell: Cell) -> str | None:
         """Return why a stored stage file must be made anew, None where it holds or is missing."""
-        wanted = stage_fingerprint(
-            stage, launch_request(self.study, cell), self._smoke, self._throughput
-        )
+        wanted = stage_fingerprint(stage, launch_request(self.study, cell), self._smoke, self._throughput)
         why = self._judge.stale(stage, cell.file(stage), wanted)
         if why is None and stage == "launch":
             # Only another launch can tell whether a server that leaked will do so again.

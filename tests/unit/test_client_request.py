@@ -49,7 +49,7 @@ def test_times_follow_their_definitions() -> None:
             await asyncio.sleep(0.05)
             await stream.content(text)
         await stream.finish(3)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(1.0)
 
     [r] = ask_once(paced)
     assert (r.status, r.text, r.output_tokens, r.stream_tokens) == ("ok", "abc", 3, 3)
@@ -59,7 +59,7 @@ def test_times_follow_their_definitions() -> None:
     assert r.ttft_seconds is not None and r.e2e_seconds is not None
     assert r.tpot_seconds == pytest.approx((r.e2e_seconds - r.ttft_seconds) / 2)
     assert r.ttft_seconds >= 0.05
-    assert r.e2e_seconds < 0.3, "the end is the finish reason, not the closing of the stream"
+    assert r.e2e_seconds < 0.9, "the end is the finish reason, not the closing of the stream"
 
 
 def test_utf8_cut_by_the_network_arrives_whole() -> None:
@@ -128,13 +128,13 @@ def test_an_http_error_keeps_what_the_server_said() -> None:
 def test_silence_is_a_timeout_although_pings_go_on() -> None:
     async def hangs(_: dict[str, Any], stream: Stream) -> None:
         await stream.content("a")
-        for _ping in range(30):
+        for _ping in range(200):
             await stream.send(b": ping\n\n")
             await asyncio.sleep(0.05)
 
     [r] = ask_once(hangs, stall=0.3)
     assert r.status == "timeout" and is_never_fast(r)
-    assert 0.3 <= r.end_seconds < 1.2
+    assert 0.3 <= r.end_seconds < 9
 
 
 def test_connections_are_kept_from_request_to_request() -> None:
@@ -171,7 +171,7 @@ def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch)
 def test_sglang_is_asked_in_the_models_chat_form_before_time_begins(has_chat_form: bool) -> None:
     async def sglang(body: dict[str, Any], stream: Stream) -> None:
         if "messages" in body:
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(1.0)
             if has_chat_form:
                 await stream.whole({"tokens": [1, 5, 2], "count": 3})
             else:
@@ -192,6 +192,6 @@ def test_sglang_is_asked_in_the_models_chat_form_before_time_begins(has_chat_for
     with StreamingServer(sglang) as server:
         record = asyncio.run(go(server.url))
         asked = server.bodies[-1]
-    assert record.status == "ok" and record.e2e_seconds is not None and record.e2e_seconds < 0.1
+    assert record.status == "ok" and record.e2e_seconds is not None and record.e2e_seconds < 0.9
     sent = {name: asked[name] for name in ("input_ids", "text") if name in asked}
     assert sent == ({"input_ids": [1, 5, 2]} if has_chat_form else {"text": "hi"})

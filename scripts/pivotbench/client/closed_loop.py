@@ -12,16 +12,13 @@ then count, their latencies do not, and there is no drain.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import aiohttp
-
 from pivotbench.client.dialects import Ask
-from pivotbench.client.lag import LagSampler
 from pivotbench.client.plan import LoadPlan, WorkloadPlan
-from pivotbench.client.request import Exchange, Identity, RequestRecord, Target, new_session
+from pivotbench.client.request import Exchange, Identity, RequestRecord, Target
+from pivotbench.client.sender import LocalSender, Sender
 from pivotbench.results import Reason
 from pivotbench.workloads import PromptOrder, salted
 
@@ -80,18 +77,17 @@ class ClosedLoop:
         """Warm up, measure, cut; the records and the reason are then complete."""
         loop = asyncio.get_running_loop()
         self._origin = loop.time()
-        lag = LagSampler()
-        async with new_session(self.concurrency) as session:
-            workers = [asyncio.create_task(self._work(session)) for _ in range(self.concurrency)]
-            watchers = [asyncio.create_task(self._watch()), asyncio.create_task(lag.run())]
-            over = asyncio.create_task(self._over.wait())
+        async with LocalSender(self.target, self.concurrency) as sender:
+            self._sender: Sender = sender
+            workers = [asyncio.create_task(self._work()) for _ in range(self.concurrency)]
+            watcher, over = asyncio.create_task(self._watch()), asyncio.create_task(self._over.wait())
             try:
-                await asyncio.wait([*workers, *watchers, over], return_when=asyncio.FIRST_COMPLETED)
-                client_cpu = time.process_time() - self._begin_cpu
+                await asyncio.wait([*workers, watcher, over], return_when=asyncio.FIRST_COMPLETED)
+                client_cpu = sender.cpu_seconds() - self._begin_cpu
             finally:
-                for task in (*workers, *watchers, over):
+                for task in (*workers, watcher, over):
                     task.cancel()
-                ended = await asyncio.gather(*workers, *watchers, over, return_exceptions=True)
+                ended = await asyncio.gather(*workers, watcher, over, return_exceptions=True)
         for error in ended:
             if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
                 raise error
@@ -108,7 +104,7 @@ class ClosedLoop:
             warmup_seconds=self._now() if begin is None else begin,
             warmup_stable=self._stable,
             lag_p99_seconds=(
-                lag.p99_seconds(self._origin + begin, self._origin + end)
+                sender.lag_p99_seconds(self._origin + begin, self._origin + end)
                 if begin is not None and end is not None
                 else None
             ),
@@ -119,13 +115,13 @@ class ClosedLoop:
             ),
         )
 
-    async def _work(self, session: aiohttp.ClientSession) -> None:
+    async def _work(self) -> None:
         while not self._over.is_set():
             warmup = self._begin is None
             exchange = self._next(warmup)
             self._in_flight.add(exchange)
             # Cancelled, it stays in flight and is recorded as cut.
-            await exchange.run(session, self.target)
+            await self._sender.run(exchange)
             self._in_flight.discard(exchange)
             if exchange.chunks:
                 self._last_token_seconds = max(self._last_token_seconds, exchange.chunks[-1].seconds)
@@ -167,7 +163,7 @@ class ClosedLoop:
         if warmup:
             if self._begin is None and self._is_warm(record):
                 self._begin = record.end_seconds
-                self._begin_cpu = time.process_time()
+                self._begin_cpu = self._sender.cpu_seconds()
             return
         self._measured_ended += 1
         assert self._begin is not None

@@ -1,0 +1,60 @@
+"""Who carries requests to the server, and how busy that keeps the client."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from types import TracebackType
+from typing import Protocol
+
+from pivotbench.client.lag import LagSampler
+from pivotbench.client.request import Exchange, Target, new_session
+
+
+class Sender(Protocol):
+    """Carries exchanges to the server and watches itself meanwhile. Times are on the event loop's clock."""
+
+    async def run(self, exchange: Exchange) -> None:
+        """Carry one exchange to its end; cancelled, it stays as far as it came, its status "cut"."""
+        ...
+
+    def lag_p99_seconds(self, begin: float, end: float) -> float | None:
+        """Return the 99th percentile of how late the client woke up from ``begin`` to ``end``."""
+        ...
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time the client has used so far."""
+        ...
+
+
+class LocalSender:
+    """Sends from the event loop it is entered on."""
+
+    def __init__(self, target: Target, streams: int) -> None:
+        self._target = target
+        self._streams = streams
+        self._lag = LagSampler()
+
+    async def __aenter__(self) -> LocalSender:
+        self._session = new_session(self._streams)
+        self._sampling = asyncio.create_task(self._lag.run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._sampling.cancel()
+        await asyncio.gather(self._sampling, return_exceptions=True)
+        await self._session.close()
+
+    async def run(self, exchange: Exchange) -> None:
+        """Carry one exchange to its end."""
+        await exchange.run(self._session, self._target)
+
+    def lag_p99_seconds(self, begin: float, end: float) -> float | None:
+        """Return the 99th percentile of this loop's lag."""
+        return self._lag.p99_seconds(begin, end)
+
+    def cpu_seconds(self) -> float:
+        """Return this process's processor time."""
+        return time.process_time()
