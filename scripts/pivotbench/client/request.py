@@ -40,13 +40,19 @@ class Target:
 
 @dataclass(frozen=True)
 class Identity:
-    """Which request of which run this is; the first columns of its record."""
+    """Which request of which run this is; columns of its record.
+
+    ``intended_seconds`` is when an open loop's schedule sends it: its latencies run from there.
+    """
 
     workload: str
     kind: str
-    concurrency: int
+    concurrency: int | None
     index: int
     prompt_id: str
+    rate_per_second: float | None = None
+    turn: int = 0
+    intended_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -57,12 +63,14 @@ class RequestRecord:
     reason, without the stream's end mark, or with fewer tokens than were asked for); timeout; cut (our own
     end of the measured time). ttft, tpot and e2e are null unless ok, so that a broken answer is never a
     fast one. ``measured`` is true for a request of the measured series that ended within the measured time.
-    ``chunk_tokens`` sum to ``output_tokens``, the server's count, where it is known.
+    ``chunk_tokens`` sum to ``output_tokens``, the server's count, where it is known. ttft and e2e run from
+    ``intended_seconds`` where there is one (open loop), else from ``sent_seconds``. ``prompt_ids_sent`` is the
+    length of a prompt that was sent as token ids.
     """
 
     workload: str
     kind: str
-    concurrency: int
+    concurrency: int | None
     index: int
     measured: bool
     prompt_id: str
@@ -86,6 +94,10 @@ class RequestRecord:
     verify_steps: int | None
     accept_histogram: list[int] | None
     text: str
+    rate_per_second: float | None = None
+    turn: int = 0
+    intended_seconds: float | None = None
+    prompt_ids_sent: int | None = None
 
 
 @dataclass(eq=False)
@@ -211,6 +223,8 @@ class Exchange:
         total = stream_tokens if output_tokens is None else output_tokens
         first = next((c.seconds for c in chunks if c.text), chunks[0].seconds if chunks else None)
         end = self.end_seconds if self.end_seconds is not None else (chunks[-1].seconds if chunks else sent)
+        intended = self.identity.intended_seconds
+        begin = sent if intended is None else intended
         timed = ok and first is not None
         return RequestRecord(
             **vars(self.identity),
@@ -225,9 +239,9 @@ class Exchange:
             sent_seconds=sent,
             first_token_seconds=first,
             end_seconds=end,
-            ttft_seconds=first - sent if timed and first is not None else None,
+            ttft_seconds=first - begin if timed and first is not None else None,
             tpot_seconds=(end - first) / (total - 1) if timed and first is not None and total > 1 else None,
-            e2e_seconds=end - sent if ok else None,
+            e2e_seconds=end - begin if ok else None,
             chunk_seconds=[chunk.seconds for chunk in chunks],
             chunk_tokens=spread_tokens(chunks, total, counts=self.reader.counts),
             draft_proposed=tally.draft_proposed,
@@ -235,6 +249,7 @@ class Exchange:
             verify_steps=tally.verify_steps,
             accept_histogram=tally.accept_histogram,
             text=whole_text(chunks),
+            prompt_ids_sent=None if self.ask.prompt_ids is None else len(self.ask.prompt_ids),
         )
 
 
