@@ -23,7 +23,8 @@ class Gpu:
 
 
 @contextmanager
-def _nvml() -> Iterator[Any]:
+def nvml() -> Iterator[Any]:
+    """Give the initialised NVML module, or None where no GPU can be used."""
     try:
         import pynvml
 
@@ -43,19 +44,19 @@ def _text(value: str | bytes) -> str:
 
 def visible_gpus() -> list[Gpu]:
     """Return the host's GPUs, narrowed by CUDA_VISIBLE_DEVICES (indices or UUIDs) where it is set."""
-    with _nvml() as nvml:
-        if nvml is None:
+    with nvml() as library:
+        if library is None:
             return []
         gpus = []
-        for index in range(nvml.nvmlDeviceGetCount()):
-            device = nvml.nvmlDeviceGetHandleByIndex(index)
-            major, minor = nvml.nvmlDeviceGetCudaComputeCapability(device)
+        for index in range(library.nvmlDeviceGetCount()):
+            device = library.nvmlDeviceGetHandleByIndex(index)
+            major, minor = library.nvmlDeviceGetCudaComputeCapability(device)
             gpus.append(
                 Gpu(
-                    uuid=_text(nvml.nvmlDeviceGetUUID(device)),
-                    name=_text(nvml.nvmlDeviceGetName(device)),
+                    uuid=_text(library.nvmlDeviceGetUUID(device)),
+                    name=_text(library.nvmlDeviceGetName(device)),
                     index=index,
-                    memory_mib=nvml.nvmlDeviceGetMemoryInfo(device).total // MIB,
+                    memory_mib=library.nvmlDeviceGetMemoryInfo(device).total // MIB,
                     compute_capability=f"{major}.{minor}",
                 )
             )
@@ -78,16 +79,16 @@ def device_variables(gpus: Sequence[Gpu], uuids: Collection[str]) -> dict[str, s
 
 def memory_used_mib(uuids: list[str]) -> dict[str, int]:
     """Return the memory in use on each GPU in MiB, by UUID; {} without NVML."""
-    with _nvml() as nvml:
-        if nvml is None:
+    with nvml() as library:
+        if library is None:
             return {}
         return {
-            uuid: nvml.nvmlDeviceGetMemoryInfo(nvml.nvmlDeviceGetHandleByUUID(uuid)).used // MIB
+            uuid: library.nvmlDeviceGetMemoryInfo(library.nvmlDeviceGetHandleByUUID(uuid)).used // MIB
             for uuid in uuids
         }
 
 
 def driver_version() -> str | None:
     """Return the driver's version, or None without NVML."""
-    with _nvml() as nvml:
-        return None if nvml is None else _text(nvml.nvmlSystemGetDriverVersion())
+    with nvml() as library:
+        return None if library is None else _text(library.nvmlSystemGetDriverVersion())
