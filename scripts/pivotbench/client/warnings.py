@@ -14,6 +14,7 @@ class RunWarning(StrEnum):
     COUNTS_DIFFER = "counts_differ"
     NO_SERVER_COUNT = "no_server_count"
     CACHED_PROMPTS = "cached_prompts"
+    ACCEPTANCE_DIFFERS = "acceptance_differs"
 
 
 TEXTS = {
@@ -25,6 +26,9 @@ TEXTS = {
     ),
     RunWarning.NO_SERVER_COUNT: "the server reports no token count: tokens are counted as chunks",
     RunWarning.CACHED_PROMPTS: "{cached} of {ok} prompts came from the prefix cache, salt and all",
+    RunWarning.ACCEPTANCE_DIFFERS: (
+        "{answers} tokens a forward pass by the answers, {metrics} by the server's counters"
+    ),
 }
 
 

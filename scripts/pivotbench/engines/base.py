@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from pivotbench.engines.counters import DraftCounters
+
 FlagValue = str | int | float | bool | list[str | int | float]
 Dialect = Literal["openai-chat", "sglang-generate"]
 
@@ -111,6 +113,10 @@ class Engine(Protocol):
 
     def launch_phases(self, log: Sequence[str]) -> list[LaunchPhase]:
         """Return the launch's phases in order, timed from the server's own log lines."""
+        ...
+
+    def draft_counters(self, url: str) -> DraftCounters | None:
+        """Return what the running server has counted of its drafts; None where it does not tell."""
         ...
 
 

@@ -26,6 +26,11 @@ class DraftCounters:
     accepted: int | None = None
 
     @property
+    def drafting(self) -> bool:
+        """Whether anything was drafted or verified."""
+        return bool(self.verify_steps or self.proposed)
+
+    @property
     def length(self) -> float | None:
         """Output tokens per target forward pass; passes that are not counted are tokens minus accepted."""
         steps = self.verify_steps

@@ -23,6 +23,7 @@ from pivotbench.engines.base import (
     flags_to_argv,
 )
 from pivotbench.engines.control import ask
+from pivotbench.engines.counters import DraftCounters, read_counters
 from pivotbench.engines.packages import package_version
 from pivotbench.errors import UserError
 
@@ -178,6 +179,19 @@ class LlamaCpp:
                 phases.append(LaunchPhase(waiting.pop(0)[0], round(at - began, 6)))
                 began = at
         return phases
+
+    def draft_counters(self, url: str) -> DraftCounters | None:
+        """Return its counters; target passes are not among them.
+
+        ``n_decode_total`` counts a pass over several requests once, and ``spec_decode_num_drafts_total``
+        the passes over a draft alone.
+        """
+        return read_counters(
+            url,
+            output_tokens="llamacpp:tokens_predicted_total",
+            proposed="llamacpp:spec_decode_num_draft_tokens_total",
+            accepted="llamacpp:spec_decode_num_accepted_tokens_total",
+        )
 
 
 def served_names(answer: Any) -> set[str]:

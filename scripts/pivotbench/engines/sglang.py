@@ -18,6 +18,7 @@ from pivotbench.engines.base import (
     flags_to_argv,
 )
 from pivotbench.engines.control import ask
+from pivotbench.engines.counters import DraftCounters, read_counters
 from pivotbench.engines.packages import package_version
 from pivotbench.engines.sglang_flags import ask_flags
 from pivotbench.engines.sglang_log import launch_phases
@@ -142,6 +143,18 @@ class SGLang:
     def launch_phases(self, log: Sequence[str]) -> list[LaunchPhase]:
         """Return the launch's phases in order, in whole seconds as the log's time stamps have them."""
         return launch_phases(log)
+
+    def draft_counters(self, url: str) -> DraftCounters | None:
+        """Return its counters: output tokens and verify steps, both of finished requests (0.5.16, 0.5.23).
+
+        It counts no drafts. Its gauges ``spec_accept_length`` and ``spec_accept_rate`` hold the latest few
+        decoding steps and not a run; they are not used.
+        """
+        return read_counters(
+            url,
+            output_tokens="sglang:generation_tokens_total",
+            verify_steps="sglang:spec_verify_calls_total",
+        )
 
 
 def effective(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,6 +51,16 @@ class Server:
         handle = read_handle(self._folder)
         return handle is not None and handle.state == "ready" and Identity.parse(handle.supervisor).alive()
 
+    def gpus(self) -> list[str]:
+        """Return the UUIDs of its GPUs; none on CPU, or once it has ended."""
+        handle = read_handle(self._folder)
+        return [] if handle is None else [device for device in handle.devices if device != "cpu"]
+
+    def pids(self) -> list[int]:
+        """Return its processes, as its supervisor last noted them."""
+        handle = read_handle(self._folder)
+        return [] if handle is None else [Identity.parse(text).pid for text in handle.processes]
+
     def release(self) -> None:
         """Give the lease back; the server stays until somebody asks for its end."""
         if self._lease is not None:
