@@ -6,7 +6,9 @@ Run as ``python tests/factory.py OUT_DIR`` it writes a demo campaign with its ra
 from __future__ import annotations
 
 import random
+import re
 import sys
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -51,7 +53,11 @@ class Drafts:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell to be written; ``tok_s`` maps (workload, concurrency) to the mean over windows."""
+    """One cell to be written; ``tok_s`` maps (workload, concurrency) to the mean over windows.
+
+    ``smoke``: prompts made by smoke_prompt; ``continuations``: their logprobs by id; ``suspect``: of 20 prompts
+    under each load, those that a detector found suspect.
+    """
 
     phase: str
     configuration: str
@@ -66,8 +72,11 @@ class Cell:
     reason: Reason | None = None
     client_bound: bool = False
     simulated: bool = False
-    throttled: bool = False
+    throttled: bool | None = False
     per_gpu_mib: Mapping[str, int] = field(default_factory=dict)
+    smoke: Sequence[Mapping[str, Any]] = ()
+    continuations: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    suspect: Mapping[str, int] = field(default_factory=dict)
 
 
 def write_cells(root: Path, study: str, cells: Sequence[Cell], *, requests: bool = False) -> list[Path]:
@@ -155,26 +164,69 @@ def _launch(cell: Cell, rng: random.Random) -> dict[str, Any]:
 def _smoke(cell: Cell, _: random.Random) -> dict[str, Any]:
     bad = cell.failed == "smoke"
     text = "!!!!!!!!!!!!!!!!" if bad else "The answer to this classic math problem is 4."
+    prompts = cell.smoke or [smoke_prompt("What is 2+2?", text, contains="4", verdict="bad" if bad else "ok")]
     return {
-        "prompts": [
+        "prompts": list(prompts),
+        "continuations": [
             {
-                "ask": "What is 2+2?",
+                "id": name,
+                "prompt": f"{name}: ",
+                "continuation": "on and on",
+                "token_logprobs": list(logprobs),
+                "at_most": [],
+                "why": None,
+            }
+            for name, logprobs in cell.continuations.items()
+        ],
+        "repeatability": None,
+        "logprobs_refused": None,
+    }
+
+
+def smoke_prompt(
+    ask: str, *texts: str, contains: str | None = None, verdict: str = "ok", gap_nats: float | None = None
+) -> dict[str, Any]:
+    """Return one prompt of smoke.json with an answer for each text; a word is a token.
+
+    ``gap_nats``: how much likelier each token of the first answer was than "or", its only alternative.
+    """
+    answers = []
+    for index, text in enumerate(texts):
+        words = [w for w in re.split(r"(?= )", text) if w]
+        told = index == 0 and gap_nats is not None
+        top = [[[token_id(w), w, -0.2], [token_id(" or"), " or", -0.2 - (gap_nats or 0)]] for w in words]
+        answers.append(
+            {
                 "text": text,
-                "token_ids": None,
+                "token_ids": [token_id(w) for w in words] if told else None,
+                "logprobs": [-0.2] * len(words) if told else None,
+                "alternatives": top if told else None,
                 "finish_reason": "stop",
                 "output_tokens": 12,
                 "detectors": [
                     {
                         "name": "repetition",
-                        "figure": 1.0 if bad else 0.1,
+                        "figure": 0.1 if verdict == "ok" else 1.0,
                         "threshold": 0.5,
-                        "verdict": "bad" if bad else "ok",
+                        "verdict": verdict,
                     }
                 ],
-                "expectation": {"kind": "contains", "value": "4", "met": not bad},
+                "met": None if contains is None else contains in text,
             }
-        ]
+        )
+    first = answers[0]
+    expectation = {"kind": "contains", "value": contains, "met": first["met"]}
+    return {
+        "ask": ask,
+        **{k: first[k] for k in ("text", "token_ids", "finish_reason", "output_tokens", "detectors")},
+        "expectation": expectation if contains is not None else None,
+        "answers": answers,
     }
+
+
+def token_id(word: str) -> int:
+    """Return a word's token id, the same in every answer."""
+    return zlib.crc32(word.encode()) % 50_000
 
 
 def _throughput(cell: Cell, rng: random.Random) -> dict[str, Any]:
@@ -224,7 +276,13 @@ def _run(cell: Cell, load: Load, tok_s: float, rng: random.Random, windows: int 
             "counted": bool(drafts and drafts.counted),
             "simulated": cell.simulated,
         },
-        "garbage": ["repetition"] if cell.failed == "throughput" else [],
+        "answers": {
+            "inspected": 40,
+            "suspect": {name: 2 * prompts for name, prompts in cell.suspect.items()},
+            "bad": {"repetition": 3} if cell.failed == "throughput" else {},
+            "first": {"detector": "repetition", "prompt_id": "p1", "text": "on and on and on"},
+            "prompts": {"inspected": 20, "suspect": dict(cell.suspect)},
+        },
         "errors": [],
         "client": {
             "bound": cell.client_bound,
@@ -232,7 +290,12 @@ def _run(cell: Cell, load: Load, tok_s: float, rng: random.Random, windows: int 
             "token_gap_seconds": tpot,
         },
         "warnings": [],
-        "telemetry": {"cpu_percent": 97.0, "throttled": cell.throttled},
+        "telemetry": {
+            "throttled": cell.throttled,
+            "aggregate": None,
+            "host": {"cpu_percent": {"mean": 97.0, "min": 90.0, "max": 100.0}},
+            "energy_joules_per_output_token": None,
+        },
     }
 
 

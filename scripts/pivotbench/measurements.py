@@ -57,7 +57,12 @@ COLUMNS = (
     Column("draft_accepted", "Int64", "tokens", "drafted tokens that were accepted; empty: not reported"),
     Column("verify_steps", "Int64", "", "target forward passes of the run; empty: not reported"),
     Column("client_bound", "boolean", "", "the load generator, not the server, may have set the speed"),
-    Column("throttled", "boolean", "", "the hardware reported throttling during the run"),
+    Column("throttled", "boolean", "", "heat or a power brake slowed a GPU in the run; empty: not known"),
+    Column("power_w", "Float64", "W", "power of the server's GPUs, without one of the processors, mean"),
+    Column("sm_clock_mhz", "Float64", "MHz", "clock of the GPUs' multiprocessors, mean of the run"),
+    Column("temperature_c", "Float64", "°C", "temperature of the GPUs, without one of the processors, mean"),
+    Column("energy_j_per_token", "Float64", "J/token", "energy of that power's devices per output token"),
+    Column("cpu_percent", "Float64", "%", "load of the whole machine, 100 when every core is busy, mean"),
     Column("simulated", "boolean", "", "acceptance of drafts was simulated by the server"),
 )
 
@@ -130,6 +135,9 @@ def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
         return value
 
     acceptance = run.get("acceptance") or {}
+    telemetry = run.get("telemetry") or {}
+    host = telemetry.get("host") or {}
+    devices = telemetry.get("aggregate") or host
     requests = run["requests"]
     return {
         "workload": run["workload"],
@@ -151,9 +159,19 @@ def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
         "draft_accepted": acceptance.get("accepted"),
         "verify_steps": acceptance.get("verify_steps"),
         "client_bound": bool((run.get("client") or {}).get("bound", False)),
-        "throttled": bool((run.get("telemetry") or {}).get("throttled", False)),
+        "throttled": telemetry.get("throttled"),
+        "power_w": _mean(devices, "power_w"),
+        "sm_clock_mhz": _mean(devices, "sm_clock_mhz"),
+        "temperature_c": _mean(devices, "temperature_c"),
+        "energy_j_per_token": telemetry.get("energy_joules_per_output_token"),
+        "cpu_percent": _mean(host, "cpu_percent"),
         "simulated": bool(acceptance.get("simulated", False)),
     }
+
+
+def _mean(device: dict[str, Any], quantity: str) -> float | None:
+    value: float | None = (device.get(quantity) or {}).get("mean")
+    return value
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -52,6 +53,30 @@ def test_the_server_that_throughput_used_is_the_rounds_server() -> None:
     cell.throughput["server"]["launch_id"] = "relaunched"
     assert set(collect([cell])["launch_id"]) == {"relaunched"}
     assert cell.launch["server"]["launch_id"] != "relaunched"
+
+
+def test_telemetry_is_of_the_gpus_where_there_are_any_and_of_the_machine_elsewhere() -> None:
+    cell = cell_files(GOOD)
+    assert cell.throughput is not None
+    for run in cell.throughput["runs"]:
+        run["telemetry"] |= {
+            "throttled": True,
+            "energy_joules_per_output_token": 0.5,
+            "aggregate": {
+                "power_w": {"mean": 700.0},
+                "temperature_c": None,
+                "sm_clock_mhz": {"mean": 1980.0},
+            },
+        }
+    on_gpu, on_cpu = collect([cell]).iloc[0], collect([cell_files(GOOD)]).iloc[0]
+    columns = ["throttled", "power_w", "sm_clock_mhz", "temperature_c", "energy_j_per_token", "cpu_percent"]
+    assert on_gpu[columns].tolist() == [True, 700.0, 1980.0, pd.NA, 0.5, 97.0]
+    assert on_cpu[columns].tolist() == [False, pd.NA, pd.NA, pd.NA, pd.NA, 97.0]
+
+
+def test_throttling_that_is_not_known_is_missing_and_threatens_nothing() -> None:
+    frame = collect([cell_files(replace(GOOD, throttled=None))])
+    assert frame["throttled"].isna().all()
 
 
 def test_files_carry_units_and_read_back_alike(tmp_path: Path) -> None:
