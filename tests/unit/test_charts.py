@@ -15,7 +15,7 @@ from pivotbench.charts import build_charts, write_charts
 from pivotbench.charts.figures import NO_BREAK, names, number, percent, seconds
 from pivotbench.charts.frontier import pareto
 from pivotbench.charts.hues import OTHERS, Hues
-from pivotbench.charts.page import inert_json, unbroken
+from pivotbench.charts.page import inert_json, unbroken, vega
 from pivotbench.charts.question import Question
 from pivotbench.charts.theme import DARK, LIGHT, config
 from report_sample import Sample, addresses, sample
@@ -189,3 +189,17 @@ def test_data_can_not_leave_its_script_element() -> None:
 
 def test_names_are_kept_whole_and_markup_in_them_stays_text() -> None:
     assert str(unbroken("serve kv-q8, <b>")) == 'serve <span class="word">kv-q8,</span> &lt;b&gt;'
+
+
+def test_the_bundle_is_made_once_and_a_cache_that_cannot_be_written_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda *_, **__: "bundle")
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    monkeypatch.setenv("PIVOTBENCH_CACHE", str(in_the_way))
+    assert vega.__wrapped__() == "bundle"
+    monkeypatch.setenv("PIVOTBENCH_CACHE", str(tmp_path / "cache"))
+    assert vega.__wrapped__() == "bundle"
+    monkeypatch.delattr(vl_convert, "javascript_bundle")
+    assert vega.__wrapped__() == "bundle"

@@ -15,7 +15,11 @@ def test_timeouts_deaths_and_leaks_are_results(fresh: Folder) -> None:
             "good": {"attention-backend": "fa3"},
             "never-ready": {"attention-backend": "fa3", "script": ["hang-launch"]},
             "dies": {"attention-backend": "fa3", "script": ["die-after=4"]},
-            "leaks": {"attention-backend": "fa3", "script": [f"keep-port={holder.path}"]},
+            "leaks": {
+                "attention-backend": "fa3",
+                "script": [f"keep-port={holder.path}"],
+                "script-token-seconds": 0.03,
+            },
         }
         del study["speculative"]
         study["hosts"]["launch_timeout_seconds"] = 4

@@ -6,7 +6,9 @@ import base64
 import hashlib
 import json
 import re
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from pivotbench.cache import cache_folder
 from pivotbench.charts.figures import NO_BREAK
 from pivotbench.charts.theme import DARK, LIGHT, SCREEN_FONT, Ink, by_variables, config, variables
+from pivotbench.files import write_text
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 VEGA_LITE_VERSION = "6.4"
@@ -23,8 +27,16 @@ VEGA_LITE_VERSION = "6.4"
 
 @cache
 def vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script that defines ``window.vegaEmbed``."""
+    """Return Vega, Vega-Lite and Vega-Embed as one script that defines ``window.vegaEmbed``.
+
+    Bundling takes seconds, so the script is kept for the next time, one file a version of the bundler.
+    """
+    kept = cache_folder() / "vega" / f"{version('vl-convert-python')}-{VEGA_LITE_VERSION}.js"
+    with suppress(OSError):
+        return kept.read_text(encoding="utf-8")
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE_VERSION)
+    with suppress(OSError):
+        write_text(kept, bundle)
     return bundle
 
 
