@@ -38,7 +38,8 @@ COLUMNS = (
     Column("launch_id", "string", "", "the server that was measured"),
     Column("workload", "string", "", "name of the workload"),
     Column("kind", "string", "", "text, or synthetic: random tokens, which cannot judge speculation"),
-    Column("concurrency", "int64", "", "requests kept in flight"),
+    Column("concurrency", "Int64", "", "requests kept in flight; empty in an open loop"),
+    Column("rate_per_second", "Float64", "1/s", "requests sent a second; empty in a closed loop"),
     Column("window", "int64", "", "time window within the run, from 1"),
     Column("output_tok_s", "float64", "tokens/s", "tokens received inside the window, over its length"),
     Column("ttft_p50_seconds", "float64", "s", "time to first token, median of the run"),
@@ -48,6 +49,7 @@ COLUMNS = (
     Column("tpot_mean_seconds", "float64", "s", "time per output token after the first, mean of the run"),
     Column("e2e_p50_seconds", "float64", "s", "time from sending to the last token, median of the run"),
     Column("e2e_p99_seconds", "float64", "s", "time from sending to the last token, 99th percentile"),
+    Column("cache_hit_rate", "Float64", "", "prompt tokens answered from the prefix cache, as a share"),
     Column("output_tokens", "Int64", "tokens", "output tokens of the run by the server's count"),
     Column("requests", "int64", "", "requests of the run that completed"),
     Column("requests_failed", "int64", "", "requests of the run that failed, fell short or timed out"),
@@ -73,8 +75,8 @@ def rows(cells: Iterable[CellFiles]) -> list[dict[str, Any]]:
     A cell whose throughput stage failed, was skipped or is missing gives no rows.
     """
     table = [row for cell in cells if cell.measured for row in _cell_rows(cell)]
-    keys = ("phase", "configuration", "round", "workload", "concurrency", "window")
-    return sorted(table, key=lambda row: tuple(row[key] for key in keys))
+    keys = ("phase", "configuration", "round", "workload", "concurrency", "rate_per_second", "window")
+    return sorted(table, key=lambda row: tuple(row[key] or 0 for key in keys))
 
 
 def collect(cells: Iterable[CellFiles]) -> pd.DataFrame:
@@ -105,7 +107,8 @@ def document() -> str:
         "# The measurements table",
         "",
         "`measurements.csv` and `measurements.parquet`: one row a sample, a time window of one workload at",
-        "one concurrency in one cell. Made from the code by `make generated`.",
+        "one concurrency (closed loop) or rate (open loop) in one cell. In an open loop latencies run from the",
+        "time a request was meant to be sent. Made from the code by `make generated`.",
         "",
         "| column | unit | meaning |",
         "|---|---|---|",
@@ -143,6 +146,7 @@ def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
         "workload": run["workload"],
         "kind": run["kind"],
         "concurrency": run["concurrency"],
+        "rate_per_second": run.get("rate_per_second"),
         "ttft_p50_seconds": figure("ttft_seconds", "p50"),
         "ttft_p99_seconds": figure("ttft_seconds", "p99"),
         "itl_p50_seconds": figure("itl_seconds", "p50"),
@@ -150,6 +154,7 @@ def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
         "tpot_mean_seconds": figure("tpot_seconds", "mean"),
         "e2e_p50_seconds": figure("e2e_seconds", "p50"),
         "e2e_p99_seconds": figure("e2e_seconds", "p99"),
+        "cache_hit_rate": (run.get("prompt_tokens") or {}).get("hit_rate"),
         "output_tokens": run["output_tokens"].get("server"),
         "requests": requests["completed"],
         "requests_failed": sum(requests.get(k, 0) for k in ("failed", "short", "timeout")),

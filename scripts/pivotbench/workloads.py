@@ -1,37 +1,62 @@
-"""What is sent: prompt sets, synthetic prompts, salts, and the order in which prompts come."""
+"""What is sent: prompt sets, conversations, synthetic prompts, salts, and the order in which prompts come."""
 
 from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pivotbench.errors import UserError
 
-SYNTHETIC_PROMPTS = 32
-
 # Short everyday words: with a leading space nearly every one is a single token in BPE vocabularies.
-_WORDS = (
+WORDS = (
     "time year people way day man thing woman life child world school state family student group country "
     "problem hand part place case week company system program question work number night point home water "
     "room mother area money story fact month lot right study book eye job word business issue side kind "
-    "head house service friend father power hour game line end member law car city name team minute idea"
+    "head house service friend father power hour game line end member law car name team minute idea"
 )
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One conversation to answer; ``messages`` are {role, content} in the order of the talk."""
+    """What to send: ``messages`` are {role, content} in the order of the talk.
+
+    ``later`` holds what the user says in the turns to come, each after the answer to the one before.
+    ``token_ids`` are sent in place of the messages where there are some.
+    """
 
     id: str
     messages: tuple[dict[str, str], ...]
+    later: tuple[str, ...] = ()
+    turn: int = 0
+    token_ids: tuple[int, ...] | None = None
+
+    def after(self, answer: str) -> Prompt | None:
+        """Return the next turn, with ``answer`` in its history, or None at the conversation's end.
+
+        Nothing is ever cut from the history: it grows by a question and an answer a turn.
+        """
+        if not self.later:
+            return None
+        said = {"role": "assistant", "content": answer}
+        asked = {"role": "user", "content": self.later[0]}
+        return replace(self, messages=(*self.messages, said, asked), later=self.later[1:], turn=self.turn + 1)
+
+
+class Prompts(Protocol):
+    """Where a run takes its prompts from: the same for every configuration, as long as the seeds are."""
+
+    def at(self, position: int, salt: str) -> Prompt:
+        """Return the prompt at a position counted from 0, made new to a prefix cache by ``salt``."""
+        ...
 
 
 def load_prompts(path: Path) -> list[Prompt]:
-    """Return the prompts of a JSONL file: {"id", "prompt"} or {"id", "messages"}, one object a line.
+    """Return the prompts of a JSONL file, one object a line; see config/README.md for its forms.
 
     Without an id a prompt is named by its line. Raises UserError with file and line.
     """
@@ -52,41 +77,84 @@ def _parse(line: str, where: str, number: int) -> Prompt:
         data: Any = json.loads(line)
     except ValueError as error:
         raise UserError(f"{where}: not a JSON object ({error})") from error
-    if isinstance(data, dict) and isinstance(data.get("prompt"), str):
+    data = data if isinstance(data, dict) else {}
+    later: tuple[str, ...] = ()
+    if isinstance(data.get("prompt"), str):
         messages = [{"role": "user", "content": data["prompt"]}]
-    elif isinstance(data, dict) and isinstance(data.get("messages"), list) and data["messages"]:
+    elif isinstance(data.get("messages"), list) and data["messages"]:
         messages = data["messages"]
+    elif isinstance(data.get("turns"), list) and data["turns"]:
+        system, (opening, *rest) = data.get("system"), data["turns"]
+        messages = [{"role": "system", "content": system}] if system is not None else []
+        messages += [{"role": "user", "content": opening}]
+        later = tuple(rest)
     else:
-        raise UserError(f'{where}: needs a "prompt" (text) or "messages" (a list)')
+        raise UserError(f'{where}: needs a "prompt" (text), "messages" (a list) or "turns" (a list)')
     for message in messages:
         if not isinstance(message, dict) or not all(
             isinstance(message.get(k), str) for k in ("role", "content")
         ):
             raise UserError(f'{where}: each message needs a "role" and a "content", both text')
+    if not all(isinstance(text, str) for text in later):
+        raise UserError(f"{where}: each turn must be text")
     return Prompt(
         id=str(data.get("id", f"line-{number}")),
         messages=tuple({"role": m["role"], "content": m["content"]} for m in messages),
+        later=later,
     )
 
 
-def synthetic_prompts(prompt_tokens: int, seed: str) -> list[Prompt]:
-    """Return SYNTHETIC_PROMPTS prompts of random words, about ``prompt_tokens`` tokens each.
+class TextPrompts:
+    """Prompts of a file, salted, in a seeded order."""
 
-    The length is approximate (a word counts as a token); the server's count is what gets reported. Random
-    words say nothing about speculation: how often a draft is accepted depends on the text.
+    def __init__(self, prompts: Sequence[Prompt], seed: str) -> None:
+        self._order = PromptOrder(prompts, seed)
+
+    def at(self, position: int, salt: str) -> Prompt:
+        """Return the prompt at a position, its first words changed by ``salt``."""
+        return salted(self._order[position], salt)
+
+
+class TokenPrompts:
+    """Random prompts of exactly the lengths asked for, in token ids drawn from ``ids``.
+
+    The first ``shared`` share of each is the same in all of them, the rest is drawn anew for every salt:
+    a prefix cache can answer the one and not the other. Random tokens say nothing about speculation: how
+    often a draft is accepted depends on the text.
     """
-    dice = random.Random(f"{seed}/synthetic/{prompt_tokens}")
-    return [
-        Prompt(
-            f"synthetic-{n}",
-            ({"role": "user", "content": " ".join(dice.choices(_WORDS.split(), k=prompt_tokens))},),
-        )
-        for n in range(SYNTHETIC_PROMPTS)
-    ]
+
+    def __init__(self, ids: Sequence[int], lengths: Sequence[int], shared: float, seed: str) -> None:
+        self._ids, self._lengths, self._share, self._seed = list(ids), lengths, shared, seed
+        self._shared = random.Random(f"{seed}/shared").choices(self._ids, k=round(shared * max(lengths)))
+
+    def at(self, position: int, salt: str) -> Prompt:
+        """Return the prompt at a position; lengths are taken in turn."""
+        length = self._lengths[position % len(self._lengths)]
+        prefix = self._shared[: round(self._share * length)]
+        dice = random.Random(f"{self._seed}/{salt}")
+        own = dice.choices(self._ids, k=length - len(prefix))
+        return Prompt(f"synthetic-{length}", (), token_ids=(*prefix, *own))
 
 
-def salted(prompt: Prompt, salt: str) -> tuple[dict[str, str], ...]:
-    """Return the messages with "Question <six digits>: " before the first one's text.
+class WordPrompts:
+    """Random words for a server that takes no token ids: a word counts as a token, about.
+
+    Shared and own part are those of TokenPrompts.
+    """
+
+    def __init__(self, lengths: Sequence[int], shared: float, seed: str) -> None:
+        self._words = WORDS.split()
+        self._places = TokenPrompts(range(len(self._words)), lengths, shared, seed)
+
+    def at(self, position: int, salt: str) -> Prompt:
+        """Return the prompt at a position; lengths are taken in turn."""
+        prompt = self._places.at(position, salt)
+        text = " ".join(self._words[place] for place in prompt.token_ids or ())
+        return replace(prompt, messages=({"role": "user", "content": text},), token_ids=None)
+
+
+def salted(prompt: Prompt, salt: str) -> Prompt:
+    """Return the prompt with "Question <six digits>: " before its first message's text.
 
     Digits in a sentence are less often taken for something to copy than a tag would be. A prefix cache
     matches from the first token on, so only what the chat template puts in front of the first message
@@ -94,13 +162,14 @@ def salted(prompt: Prompt, salt: str) -> tuple[dict[str, str], ...]:
     """
     first, *rest = prompt.messages
     number = int(sha256(salt.encode()).hexdigest(), 16) % 900_000 + 100_000
-    return ({**first, "content": f"Question {number}: {first['content']}"}, *rest)
+    opening = {**first, "content": f"Question {number}: {first['content']}"}
+    return replace(prompt, messages=(opening, *rest))
 
 
 class PromptOrder:
     """An endless, seeded order: every pass over the set is shuffled anew, none repeats before all came."""
 
-    def __init__(self, prompts: list[Prompt], seed: str) -> None:
+    def __init__(self, prompts: Sequence[Prompt], seed: str) -> None:
         self._prompts = prompts
         self._seed = seed
         self._passes: dict[int, list[Prompt]] = {}

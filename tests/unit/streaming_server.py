@@ -72,10 +72,14 @@ class Stream:
 
 
 class StreamingServer:
-    """Runs ``handler`` for every POST, in a thread of its own, from ``with`` to its end."""
+    """Runs ``handler`` for every POST, in a thread of its own, from ``with`` to its end.
 
-    def __init__(self, handler: Handler) -> None:
+    Texts are tokenized by ``tokenizer``; a server without one refuses that.
+    """
+
+    def __init__(self, handler: Handler, tokenizer: Callable[[str], list[int]] | None = None) -> None:
         self._handler = handler
+        self._tokenizer = tokenizer
         self._loop = asyncio.new_event_loop()
         self._connections: list[object] = []
         self.bodies: list[dict[str, Any]] = []
@@ -94,6 +98,10 @@ class StreamingServer:
         if request.transport not in self._connections:
             self._connections.append(request.transport)
         body = await request.json()
+        if request.path.endswith("/tokenize") and "content" in body:
+            if self._tokenizer is None:
+                return web.Response(status=404)
+            return web.json_response({"tokens": self._tokenizer(body["content"])})
         self.bodies.append(body)
         stream = Stream(request, len(self._connections), len(self.bodies))
         await self._handler(body, stream)

@@ -10,40 +10,53 @@ from pivotbench.client.dialects import (
     AnswerError,
     Ask,
     Chunk,
-    OpenAIChatReader,
-    SGLangGenerateReader,
     body_of,
     spread_tokens,
 )
+from pivotbench.client.dialects.openai import OpenAIReader
+from pivotbench.client.dialects.sglang import SGLangGenerateReader
 
 
 def chat(text: str, key: str = "content", **more: Any) -> dict[str, Any]:
     return {"choices": [{"delta": {key: text}, "finish_reason": None}], **more}
 
 
-def test_reasoning_counts_as_output() -> None:
-    reader = OpenAIChatReader()
-    assert reader.read(chat("hm", "reasoning_content"), 1.0) == Chunk(1.0, "hm", 1)
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
+def test_reasoning_counts_as_output(key: str) -> None:
+    assert OpenAIReader().read(chat("hm", key), 1.0) == Chunk(1.0, "hm", 1)
+
+
+def test_a_completion_is_read_like_a_chat_answer() -> None:
+    reader = OpenAIReader()
+    usage = {
+        "completion_tokens": 3,
+        "prompt_tokens": 9,
+        "prompt_tokens_details": {"cached_tokens": 4},
+    }
+    first = reader.read({"choices": [{"text": "Hel", "logprobs": None}], "timings": {"predicted_n": 1}}, 1.0)
+    last = reader.read({"choices": [{"text": "lo", "finish_reason": "length"}], "usage": usage}, 2.0)
+    assert [first, last] == [Chunk(1.0, "Hel", 1), Chunk(2.0, "lo", 2)]
+    tally = reader.tally
+    assert (tally.output_tokens, tally.prompt_tokens, tally.cached_tokens) == (3, 9, 4)
+    assert tally.finish_reason == "length"
 
 
 def test_the_role_chunk_is_no_output() -> None:
-    assert (
-        OpenAIChatReader().read({"choices": [{"delta": {"role": "assistant", "content": None}}]}, 1.0) is None
-    )
+    assert OpenAIReader().read({"choices": [{"delta": {"role": "assistant", "content": None}}]}, 1.0) is None
 
 
 def test_a_running_count_tells_how_many_tokens_a_chunk_carries() -> None:
-    reader = OpenAIChatReader()
+    reader = OpenAIReader()
     chunks = [reader.read(chat("x", timings={"predicted_n": n}), float(n)) for n in (1, 4, 5)]
     assert [c.tokens for c in chunks if c] == [1, 3, 1]
-    usage = OpenAIChatReader()
+    usage = OpenAIReader()
     assert [
         c.tokens for n in (2, 5) if (c := usage.read(chat("x", usage={"completion_tokens": n}), 0.0))
     ] == [2, 3]
 
 
 def test_llamacpp_timings_and_usage_fill_the_tally() -> None:
-    reader = OpenAIChatReader()
+    reader = OpenAIReader()
     reader.read({"choices": [{"delta": {}, "finish_reason": "length"}]}, 0.0)
     timings = {"predicted_n": 96, "cache_n": 3, "draft_n": 40, "draft_n_accepted": 31}
     usage = {"completion_tokens": 96, "prompt_tokens": 12}
@@ -55,7 +68,7 @@ def test_llamacpp_timings_and_usage_fill_the_tally() -> None:
 
 
 def test_no_draft_counts_means_not_reported_and_not_zero() -> None:
-    reader = OpenAIChatReader()
+    reader = OpenAIReader()
     reader.read({"choices": [], "timings": {"predicted_n": 8}}, 0.0)
     assert reader.tally.draft_proposed is None
     assert reader.tally.draft_accepted is None
@@ -144,3 +157,12 @@ def test_sglang_is_sent_the_tokens_of_the_chat_form_where_the_model_has_one() ->
     ask = Ask(({"role": "user", "content": "hi"},), 32, ignore_eos=False, prompt_ids=(1, 5, 2))
     own = body_of("sglang-generate", ask, "m")
     assert own["input_ids"] == [1, 5, 2] and "text" not in own
+
+
+def test_a_completion_is_asked_for_with_token_ids_or_with_the_conversation_as_one_text() -> None:
+    talk = ({"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"})
+    body = body_of("openai-completions", Ask(talk, 32, ignore_eos=True), "m")
+    assert body["prompt"] == "be brief\n\nhi" and "messages" not in body
+    assert (body["max_tokens"], body["ignore_eos"], body["temperature"]) == (32, True, 0)
+    ids = body_of("openai-completions", Ask((), 32, ignore_eos=True, prompt_ids=(1, 5, 2)), "m")
+    assert ids["prompt"] == [1, 5, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import time
 from collections.abc import Callable
@@ -11,38 +12,38 @@ from typing import Any
 
 import pytest
 
-from pivotbench.client import LoadOutcome, LoadPlan, generate, measure
+from pivotbench.client import LoadOutcome, LoadPlan, measure
+from pivotbench.client.open_loop import OpenLoop
+from pivotbench.engines.base import Dialect
+from pivotbench.errors import UserError
 from unit.streaming_server import Handler, Stream, StreamingServer
 
 # Above the least length of a warm-up answer, so that the two can be told apart.
 TOKENS = 12
 
 
-def plan(folder: Path, *, concurrency: int = 1, seconds: float = 0.3, stall: float = 5.0) -> LoadPlan:
+def plan_of(workload: dict[str, Any], *, seconds: float = 0.3, stall: float = 5.0) -> LoadPlan:
+    workloads = {"w": {"output_tokens": TOKENS, **workload}}
+    data = {"seconds": seconds, "windows": 2, "min_requests": 4, "workloads": workloads}
+    return dataclasses.replace(LoadPlan.from_json(data, seed="study/1"), stall_seconds=stall)
+
+
+def text(folder: Path, *lines: dict[str, Any]) -> dict[str, Any]:
     prompts = folder / "prompts.jsonl"
-    prompts.write_text("\n".join(json.dumps({"id": f"p{i}", "prompt": f"question {i}"}) for i in range(3)))
-    data = {
-        "seconds": seconds,
-        "windows": 2,
-        "min_requests": 4,
-        "workloads": {
-            "w": {
-                "kind": "text",
-                "prompts": str(prompts),
-                "output_tokens": TOKENS,
-                "concurrency": [concurrency],
-            }
-        },
-    }
-    base = LoadPlan.from_json(data, seed="study/1")
-    return LoadPlan(**(vars(base) | {"stall_seconds": stall}))
+    prompts.write_text("\n".join(map(json.dumps, lines)))
+    return {"kind": "text", "prompts": str(prompts)}
+
+
+def plan(folder: Path, *, concurrency: int = 1, **times: float) -> LoadPlan:
+    lines = [{"id": f"p{i}", "prompt": f"question {i}"} for i in range(3)]
+    return plan_of({**text(folder, *lines), "concurrency": [concurrency]}, **times)
 
 
 def load(
     server: StreamingServer, load_plan: LoadPlan, alive: Callable[[], bool] = lambda: True
 ) -> tuple[LoadOutcome, list[str]]:
     lines: list[str] = []
-    return measure(server.url, "openai-chat", "m", load_plan, alive=alive, progress=lines.append), lines
+    return measure(server.url, ["openai-chat"], "m", load_plan, alive=alive, progress=lines.append), lines
 
 
 def paced(gap_seconds: float) -> Handler:
@@ -98,7 +99,7 @@ def test_sglangs_own_dialect_gives_the_same_run(tmp_path: Path) -> None:
 
     with StreamingServer(answer) as server:
         outcome = measure(
-            server.url, "sglang-generate", "m", plan(tmp_path), alive=lambda: True, progress=lambda _: None
+            server.url, ["sglang-generate"], "m", plan(tmp_path), alive=lambda: True, progress=lambda _: None
         )
     [run] = outcome.runs
     assert outcome.reason is None and run["requests"]["completed"] >= 4
@@ -194,27 +195,147 @@ def test_a_server_that_refuses_every_request_is_not_asked_for_ever(tmp_path: Pat
     assert len(outcome.records) == 4
 
 
-def test_generate_returns_what_smoke_judges() -> None:
+def test_a_conversation_is_sent_turn_by_turn_with_the_real_answers(tmp_path: Path) -> None:
+    talks = text(tmp_path, *({"id": f"t{i}", "system": "s", "turns": ["one", "two"]} for i in range(2)))
+    with StreamingServer(paced(0.001)) as server:
+        outcome, _ = load(server, plan_of({**talks, "concurrency": [2]}))
+        bodies = server.bodies
+    assert outcome.reason is None
+    assert {r.turn for r in outcome.records if r.measured} == {0, 1}
+    openings = {json.dumps(b["messages"]) for b in bodies if len(b["messages"]) == 2}
+    later = [b["messages"] for b in bodies if len(b["messages"]) == 4]
+    answer = "".join(f"w{n} " for n in range(1, TOKENS + 1))
+    assert later
+    for messages in later:
+        assert json.dumps(messages[:2]) in openings, "the salt of the first turn stays"
+        assert [m["content"] for m in messages[2:]] == [answer, "two"]
+
+
+def test_synthetic_prompts_go_out_as_ids_of_words_where_the_server_tokenizes() -> None:
+    synthetic = {"kind": "synthetic", "prompt_tokens": [9, 6], "shared_prefix": 0.5, "concurrency": [1]}
+    dialects: list[Dialect] = ["openai-chat", "openai-completions"]
+
     async def answers(body: dict[str, Any], stream: Stream) -> None:
-        assert body["ignore_eos"] is False
-        for n, text in enumerate(("It is", " 4"), 1):
-            logprobs = {"content": [{"id": n, "token": text, "logprob": -0.1}]}
-            await stream.event({"choices": [{"delta": {"content": text}, "logprobs": logprobs}]})
-        await stream.finish(2, reason="stop")
+        assert "messages" not in body
+        for n in range(1, body["max_tokens"] + 1):
+            await stream.event({"choices": [{"text": f"w{n} "}], "timings": {"predicted_n": n}})
+        await stream.event({"choices": [{"text": "", "finish_reason": "length"}]})
+        usage = {"completion_tokens": body["max_tokens"], "prompt_tokens": len(body["prompt"])}
+        await stream.event({"choices": [], "usage": usage})
+        await stream.event("[DONE]")
 
-    with StreamingServer(answers) as server:
-        [one, two], reason = generate(
-            server.url, "openai-chat", "m", ["2+2?", "again?"], 16, alive=lambda: True
+    with StreamingServer(answers, tokenizer=lambda text: list(range(len(text.split())))) as server:
+        outcome = measure(
+            server.url, dialects, "m", plan_of(synthetic), alive=lambda: True, progress=lambda _: None
         )
-    assert reason is None and (one.ask, two.ask) == ("2+2?", "again?")
-    assert (one.text, one.token_ids, one.finish_reason, one.output_tokens) == ("It is 4", [1, 2], "stop", 2)
+        prompts = [tuple(body["prompt"]) for body in server.bodies]
+    [run] = outcome.runs
+    assert outcome.reason is None and run["requests"]["completed"] >= 4
+    assert {len(prompt) for prompt in prompts} == {9, 6}
+    assert len({prompt[:3] for prompt in prompts}) == 1 and len(set(prompts)) == len(prompts)
+    assert {r.prompt_ids_sent for r in outcome.records} == {9, 6}
+    counted = run["output_tokens"]["text"]
+    assert (
+        1 <= counted["answers"] <= 8 and counted["tokens"] == counted["server"] == TOKENS * counted["answers"]
+    )
+    assert not {w.split(":")[0] for w in run["warnings"]} & {"approximate_lengths", "wrong_lengths"}
 
 
-def test_generate_gives_up_on_a_dead_server() -> None:
-    async def dies(_: dict[str, Any], stream: Stream) -> None:
-        stream.reset()
+def test_a_server_that_takes_no_ids_gets_words_and_the_run_says_so() -> None:
+    with StreamingServer(paced(0.001)) as server:
+        outcome, _ = load(server, plan_of({"kind": "synthetic", "prompt_tokens": [9], "concurrency": [1]}))
+        asked = server.bodies[-1]["messages"][0]["content"]
+    assert len(asked.split()) == 9
+    [run] = outcome.runs
+    assert "approximate_lengths" in {w.split(":")[0] for w in run["warnings"]}
+    assert run["output_tokens"]["text"] is None
 
-    with StreamingServer(dies) as server:
-        answers, reason = generate(server.url, "openai-chat", "m", ["a", "b"], 16, alive=lambda: False)
-    assert reason and reason.code == "server_died"
-    assert [a.status for a in answers] == ["failed"]
+
+def stalling(seconds: float, after: int) -> Handler:
+    """Answers at once, but once so many whole answers were asked for nobody gets a token for so long."""
+    resumes, asked = 0.0, 0
+
+    async def answer(body: dict[str, Any], stream: Stream) -> None:
+        nonlocal resumes, asked
+        asked += body["max_tokens"] == TOKENS
+        if asked == after and not resumes:
+            resumes = time.monotonic() + seconds
+        await asyncio.sleep(resumes - time.monotonic())
+        for n in range(1, body["max_tokens"] + 1):
+            await stream.content(f"w{n} ", timings={"predicted_n": n})
+        await stream.finish(body["max_tokens"])
+
+    return answer
+
+
+def test_a_stall_shows_in_every_request_meant_to_go_out_meanwhile(tmp_path: Path) -> None:
+    lines = [{"id": "p", "prompt": "question"}]
+    open_loop = plan_of({**text(tmp_path, *lines), "rate": [40.0]}, seconds=2.0)
+    with StreamingServer(stalling(1.0, after=40)) as server:
+        outcome, _ = load(server, open_loop)
+    [run] = outcome.runs
+    assert (run["concurrency"], run["rate_per_second"]) == (None, 40.0)
+    assert run["e2e_seconds"]["p99"] >= 0.9
+    waited = [r for r in outcome.records if r.measured and (r.ttft_seconds or 0.0) > 0.2]
+    assert len(waited) >= 20, "a closed loop would have kept quiet and shown one"
+    for r in outcome.records:
+        if r.intended_seconds is not None and r.status == "ok":
+            assert r.sent_seconds >= r.intended_seconds
+            assert r.e2e_seconds == pytest.approx(r.end_seconds - r.intended_seconds)
+
+
+def test_an_open_loop_measures_what_its_schedule_says_whatever_the_server(tmp_path: Path) -> None:
+    lines = [{"id": f"p{i}", "prompt": f"question {i}"} for i in range(3)]
+    load_plan = plan_of({**text(tmp_path, *lines), "rate": [30.0]}, seconds=0.8)
+    intended, asked = [], []
+    for gap in (0.001, 0.01):
+        with StreamingServer(paced(gap)) as server:
+            outcome, _ = load(server, load_plan)
+            asked.append([b["messages"] for b in server.bodies if b["max_tokens"] == TOKENS])
+        [run] = outcome.runs
+        arrived = [r for r in outcome.records if r.intended_seconds is not None]
+        counted = [r.intended_seconds for r in arrived if r.measured]
+        assert outcome.reason is None and run["requests"]["completed"] == len(counted)
+        assert not arrived[0].measured, "the lead-in is not measured"
+        first = arrived[0].intended_seconds
+        intended.append([round(at - first, 6) for at in counted if at is not None and first is not None])
+    assert intended[0] == intended[1]
+    sent = [{messages[0]["content"] for messages in one} for one in asked]
+    assert len(sent[0] & sent[1]) >= run["requests"]["completed"]
+
+
+def test_too_many_requests_in_flight_end_an_open_loop_and_are_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OpenLoop, "streams", 20)
+    lines = [{"id": "p", "prompt": "question"}]
+    with StreamingServer(stalling(30.0, after=45)) as server:
+        outcome, _ = load(server, plan_of({**text(tmp_path, *lines), "rate": [40.0]}, seconds=2.0))
+    [run] = outcome.runs
+    assert "in_flight_limit" in {w.split(":")[0] for w in run["warnings"]}
+    assert run["requests"]["failed"] == 20
+    assert run["errors"] == ["20 x in flight when the run ended: 20 requests in flight"]
+
+
+def test_a_server_that_dies_ends_an_open_loop_at_once(tmp_path: Path) -> None:
+    started = time.monotonic()
+    lines = [{"id": "p", "prompt": "question"}]
+    with StreamingServer(paced(0.005)) as server:
+        workload = {**text(tmp_path, *lines), "rate": [20.0]}
+        outcome, _ = load(server, plan_of(workload, seconds=60.0), lambda: time.monotonic() - started < 1.0)
+    assert time.monotonic() - started < 30
+    assert outcome.reason and outcome.reason.code == "server_died"
+    assert "at 20 requests/s" in outcome.reason.message
+
+
+def test_conversations_have_no_rate(tmp_path: Path) -> None:
+    talks = text(tmp_path, {"id": "t", "turns": ["one", "two"]})
+    with pytest.raises(UserError, match="concurrency instead"):
+        measure(
+            "http://127.0.0.1:9",
+            ["openai-chat"],
+            "m",
+            plan_of({**talks, "rate": [1.0]}),
+            alive=lambda: True,
+            progress=lambda _: None,
+        )

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pivotbench.client.closed_loop import Measured
+from pivotbench.client.backlog import in_flight
 from pivotbench.client.lag import LagSampler, is_client_bound
+from pivotbench.client.loop import Measured
 from pivotbench.client.parquet import read_requests, write_requests
 from pivotbench.client.percentiles import percentile, spread
 from pivotbench.client.request import RequestRecord
-from pivotbench.client.summary import acceptance, cut_windows, run_entry, token_gaps
+from pivotbench.client.schedule import Schedule, arrivals
+from pivotbench.client.summary import acceptance, cut_windows, hit_rate, run_entry, token_gaps
+from pivotbench.client.warmup import WarmUp
 
 MEASURED = Measured(1.0, 5.0, 2, 1.0, True, 0.002, 5.0)
 
@@ -89,23 +93,81 @@ def test_a_request_that_was_not_ok_has_no_say_in_latency() -> None:
     ]
     records.append(record(index=2, status="short", error="2 of 4", ttft_seconds=None, e2e_seconds=None))
     records.append(record(index=3, measured=False, ttft_seconds=0.001))
-    entry = run_entry(records, MEASURED, 2, {"cpu_percent": 50.0})
+    entry = run_entry(records, MEASURED, 2)
     assert entry["requests"] == {"completed": 1, "failed": 1, "short": 1, "timeout": 0}
     assert entry["ttft_seconds"] == {"mean": 1.0, "p50": 1.0, "p90": 1.0, "p99": 1.0}
-    assert entry["output_tokens"] == {"server": 4, "stream": 4}
+    assert entry["output_tokens"] == {"server": 4, "stream": 4, "text": None}
     assert entry["errors"] == ["1 x HTTP 500: x", "1 x 2 of 4"]
     assert [w.split(":")[0] for w in entry["warnings"]] == ["requests_lost"]
 
 
 def test_differing_token_counts_and_cached_prompts_are_said() -> None:
-    entry = run_entry([record(stream_tokens=3, cached_tokens=10)], MEASURED, 1, {})
+    entry = run_entry([record(stream_tokens=3, cached_tokens=10)], MEASURED, 1)
     assert [w.split(":")[0] for w in entry["warnings"]] == ["counts_differ", "cached_prompts"]
     assert "4 output tokens, its streams 3" in entry["warnings"][0]
 
 
+def codes(records: list[RequestRecord], **more: Any) -> list[str]:
+    return [w.split(":")[0] for w in run_entry(records, MEASURED, 1, **more)["warnings"]]
+
+
+def test_text_that_holds_fewer_tokens_than_the_server_counts_is_said() -> None:
+    assert codes([record()], by_text={"answers": 8, "tokens": 91, "server": 100}) == []
+    assert codes([record()], by_text={"answers": 8, "tokens": 89, "server": 100}) == ["text_differs"]
+
+
+def test_a_synthetic_prompt_of_another_length_is_said_but_for_a_first_token_of_the_servers_own() -> None:
+    asked = {"kind": "synthetic", "prompt_ids_sent": 10}
+    assert codes([record(prompt_tokens=n, **asked) for n in (10, 11)]) == []
+    for wrong in (9, 12):
+        assert codes([record(prompt_tokens=wrong, **asked)]) == ["wrong_lengths"]
+    assert codes([record(kind="synthetic")]) == ["approximate_lengths"]
+
+
+def test_the_hit_rate_is_of_tokens_and_null_where_the_server_does_not_tell() -> None:
+    assert hit_rate([record(cached_tokens=10), record(prompt_tokens=30)]) == 10 / 40
+    assert hit_rate([record(cached_tokens=None)]) is None
+    later = record(turn=1, cached_tokens=10)
+    assert codes([later]) == [], "the history of a conversation may well be cached"
+
+
+def test_in_flight_is_counted_from_the_intended_time_to_the_end() -> None:
+    records = [
+        record(intended_seconds=0.5, end_seconds=2.0),
+        record(intended_seconds=1.5, sent_seconds=4.0, end_seconds=4.5),
+        record(intended_seconds=3.0, status="cut", end_seconds=3.1),
+    ]
+    flying = in_flight(records, 1.0, 5.0)
+    assert (flying.begin, flying.end, flying.peak) == (1, 1, 2)
+    assert flying.mean == pytest.approx((1.0 + 3.0 + 2.0) / 4)
+
+
+def open_loop(service_seconds: float, servers: int) -> dict[str, Any]:
+    """A second of Poisson arrivals at 200/s, answered in turn by so many servers."""
+    free, records = [0.0] * servers, []
+    for index, at in enumerate(arrivals(200.0, "s")):
+        if at > 6.0:
+            break
+        free.sort()
+        free[0] = max(free[0], at) + service_seconds
+        records.append(
+            record(index=index, intended_seconds=at, end_seconds=free[0], measured=1.0 <= at < 5.0)
+        )
+    return run_entry(records, MEASURED, 1)
+
+
+def test_a_rate_that_the_server_sustains_is_not_called_unsustainable_and_one_above_is() -> None:
+    steady, swamped = open_loop(0.1, servers=40), open_loop(0.1, servers=15)
+    assert steady["open_loop"]["arrivals_per_second"] == pytest.approx(200, rel=0.1)
+    assert steady["open_loop"]["completed_per_second"] == pytest.approx(200, rel=0.1)
+    assert steady["warnings"] == []
+    assert swamped["open_loop"]["completed_per_second"] == pytest.approx(150, rel=0.1)
+    assert [w.split(":")[0] for w in swamped["warnings"]] == ["unsustainable"]
+
+
 def test_a_run_that_never_began_has_no_figures() -> None:
     never = Measured(None, None, 0, 3.0, False, None, None)
-    entry = run_entry([record(measured=False, status="failed")], never, 2, {})
+    entry = run_entry([record(measured=False, status="failed")], never, 2)
     assert entry["windows"] == []
     assert entry["e2e_seconds"]["p99"] is None
     assert entry["client"]["bound"] is False
@@ -146,8 +208,14 @@ def test_not_reported_stays_null() -> None:
     assert set(figures.values()) == {None}
 
 
-def test_garbage_names_the_detectors_that_fired() -> None:
-    assert run_entry([record(), record(text="!" * 96)], MEASURED, 1, {})["garbage"] == ["repeated_characters"]
+def test_bad_answers_are_counted_and_the_first_is_kept_as_evidence() -> None:
+    bad = record(prompt_id="q", text="!" * 96)
+    entry = run_entry([record(), bad, bad], MEASURED, 1)
+    assert "repeated_characters" in entry["garbage"]
+    assert (entry["answers"]["inspected"], entry["answers"]["bad"]["repeated_characters"]) == (3, 2)
+    first = entry["answers"]["first"]
+    assert (first["prompt_id"], first["text"]) == ("q", "!" * 96)
+    assert run_entry([record()], MEASURED, 1)["answers"]["first"] is None
 
 
 def test_percentiles_are_numpys_default() -> None:
@@ -202,3 +270,30 @@ def test_requests_parquet_keeps_every_field(tmp_path: Path) -> None:
     written = write_requests(tmp_path / "requests.parquet", records)
     assert (written["path"], written["rows"]) == ("requests.parquet", 2)
     assert read_requests(tmp_path / "requests.parquet") == records
+
+
+def test_arrivals_are_poisson_and_the_same_for_every_configuration() -> None:
+    times = list(itertools.islice(arrivals(50.0, "s"), 5000))
+    assert times == list(itertools.islice(arrivals(50.0, "s"), 5000)) == sorted(times)
+    gaps = [b - a for a, b in itertools.pairwise(times)]
+    mean = sum(gaps) / len(gaps)
+    deviation = (sum((gap - mean) ** 2 for gap in gaps) / len(gaps)) ** 0.5
+    assert mean == pytest.approx(1 / 50, rel=0.05) and deviation == pytest.approx(mean, rel=0.1)
+
+
+def test_what_is_measured_follows_from_the_schedule_alone() -> None:
+    for rate, seconds in ((20.0, 10.0), (0.5, 1.0)):
+        schedule = Schedule.of(rate, "s", seconds, 8)
+        counted = list(itertools.takewhile(lambda at: at < schedule.end_seconds, schedule))
+        counted = [at for at in counted if schedule.counts(at)]
+        assert len(counted) == schedule.requests >= 8
+        assert schedule.end_seconds - schedule.begin_seconds >= seconds
+
+
+def test_a_server_is_warm_once_two_readings_agree_or_the_time_is_up() -> None:
+    settles = WarmUp(2, 60.0)
+    over = [settles.take(tok_s, 1.0) for tok_s in (10, 10, 50, 50, 52, 53)]
+    assert over == [False] * 5 + [True] and settles.stable
+    never = WarmUp(1, 60.0)
+    assert [never.take(tok_s, at) for tok_s, at in ((10, 1.0), (50, 2.0), (10, 61.0))] == [False, False, True]
+    assert not never.stable

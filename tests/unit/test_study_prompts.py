@@ -20,8 +20,8 @@ WRONG = [
     ("no id", '{"prompt": "x"}\n', 1, "id: must be text"),
     ("number as id", '{"id": 1, "prompt": "x"}\n', 1, "id: must be text"),
     ("misspelt", '{"id": "a", "promt": "x"}\n', 1, "did you mean 'prompt'?"),
-    ("neither", '{"id": "a"}\n', 1, "either prompt or messages"),
-    ("both", '{"id": "a", "prompt": "x", "messages": []}\n', 1, "either prompt or messages"),
+    ("neither", '{"id": "a"}\n', 1, "either prompt or messages or turns"),
+    ("both", '{"id": "a", "prompt": "x", "messages": []}\n', 1, "either prompt or messages or turns"),
     ("blank", '{"id": "a", "prompt": " "}\n', 1, "not blank"),
     ("id twice", GOOD + "\n" + '{"id": "a", "prompt": "y"}\n', 3, "the same id as line 1"),
     ("prompt twice", GOOD + '{"id": "b", "prompt": "Say a."}\n', 2, "the same prompt as line 1"),
@@ -30,6 +30,13 @@ WRONG = [
     ("role a list", '{"id": "a", "messages": [{"role": [], "content": "x"}]}\n', 1, "a role is system, user"),
     ("no content", '{"id": "a", "messages": [{"role": "user"}]}\n', 1, "role and content"),
     ("blank content", '{"id": "a", "messages": [{"role": "user", "content": ""}]}\n', 1, "not blank"),
+    ("no turns", '{"id": "a", "turns": []}\n', 1, "at least one text"),
+    ("turns a text", GOOD + '{"id": "b", "turns": "x"}\n', 2, "turns: must be a list"),
+    ("a blank turn", GOOD + '{"id": "b", "turns": ["x", " "]}\n', 2, "turns: each must be text"),
+    ("a turn a number", '{"id": "a", "turns": ["x", 1]}\n', 1, "turns: each must be text"),
+    ("system alone", '{"id": "a", "system": "s", "prompt": "x"}\n', 1, "system: belongs to turns"),
+    ("blank system", '{"id": "a", "system": "", "turns": ["x"]}\n', 1, "system: must be text"),
+    ("turns twice", '{"id": "a", "turns": ["x"]}\n{"id": "b", "turns": ["x"]}\n', 2, "same prompt as line 1"),
     ("empty", "", 1, "holds no prompt"),
     ("blank lines", "\n\n", 1, "holds no prompt"),
     ("nested", '{"id": "a", "prompt": ' + "[" * 100_000 + "\n", 1, "not valid JSON"),
@@ -64,3 +71,11 @@ def test_unicode_line_separators_do_not_end_a_line(tmp_path: Path) -> None:
     file = tmp_path / "p.jsonl"
     file.write_text('{"id": "a", "prompt": "one\u2028two"}\n', encoding="utf-8")
     assert check_prompts(file, file) == 1
+
+
+def test_conversations_of_several_turns_are_right_but_not_at_a_rate(tmp_path: Path) -> None:
+    file = tmp_path / "p.jsonl"
+    file.write_text('{"id": "a", "turns": ["x"]}\n{"id": "b", "system": "s", "turns": ["x", "y"]}\n')
+    assert check_prompts(file, file) == 2
+    with pytest.raises(UserError, match=r"p\.jsonl:2: turns: .* give concurrency alone"):
+        check_prompts(file, file, conversations=False)

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from pivotbench.errors import UserError
-from pivotbench.workloads import Prompt, PromptOrder, load_prompts, salted, synthetic_prompts
+from pivotbench.workloads import (
+    Prompt,
+    PromptOrder,
+    Prompts,
+    TokenPrompts,
+    WordPrompts,
+    load_prompts,
+    salted,
+)
 
 
 def write(folder: Path, text: str) -> Path:
@@ -33,6 +41,7 @@ def test_a_prompt_file_holds_prompts_or_conversations(tmp_path: Path) -> None:
         ('{"prompt": "a"}\n{"prompt": ', ":2:", "not a JSON object"),
         ('{"text": "a"}', ":1:", '"prompt"'),
         ('{"messages": [{"role": "user"}]}', ":1:", '"content"'),
+        ('{"turns": ["a", 1]}', ":1:", "each turn must be text"),
         ("\n", "", "holds no prompt"),
         ('{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}', "", "share an id"),
     ],
@@ -60,12 +69,49 @@ def test_order_is_seeded_and_every_pass_holds_every_prompt() -> None:
 
 def test_a_salt_changes_the_first_words_only() -> None:
     prompt = Prompt("a", ({"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}))
-    one, two = salted(prompt, "x"), salted(prompt, "y")
-    assert one == salted(prompt, "x") and one[0] != two[0]
+    one, two = salted(prompt, "x").messages, salted(prompt, "y").messages
+    assert one == salted(prompt, "x").messages and one[0] != two[0]
     assert one[0]["content"].endswith("be brief") and one[1] == prompt.messages[1]
 
 
-def test_synthetic_prompts_are_seeded_and_have_the_length_asked_for() -> None:
-    prompts = synthetic_prompts(50, "s")
-    assert prompts == synthetic_prompts(50, "s") != synthetic_prompts(50, "t")
-    assert {len(p.messages[0]["content"].split()) for p in prompts} == {50}
+def test_a_conversation_goes_on_with_the_real_answers_and_nothing_is_cut(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"id": "a", "system": "s", "turns": ["one", "two", "three"]}')
+    [first] = load_prompts(path)
+    second = first.after("answer one")
+    assert second is not None
+    third = second.after("answer two")
+    assert third is not None and third.after("answer three") is None
+    assert [(m["role"], m["content"]) for m in third.messages] == [
+        ("system", "s"),
+        ("user", "one"),
+        ("assistant", "answer one"),
+        ("user", "two"),
+        ("assistant", "answer two"),
+        ("user", "three"),
+    ]
+    assert [p.turn for p in (first, second, third)] == [0, 1, 2]
+
+
+def test_synthetic_prompts_are_seeded_and_have_exactly_the_lengths_asked_for() -> None:
+    def ids(prompts: Prompts) -> list[tuple[int, ...]]:
+        return [prompts.at(n, f"salt {n}").token_ids or () for n in range(4)]
+
+    drawn = ids(TokenPrompts(range(100, 160), [50, 7], 0.0, "s"))
+    assert drawn == ids(TokenPrompts(range(100, 160), [50, 7], 0.0, "s"))
+    assert drawn != ids(TokenPrompts(range(100, 160), [50, 7], 0.0, "t"))
+    assert [len(prompt) for prompt in drawn] == [50, 7, 50, 7]
+    assert all(100 <= token < 160 for prompt in drawn for token in prompt)
+
+
+def test_the_shared_share_of_synthetic_prompts_is_common_and_the_rest_is_new_every_time() -> None:
+    prompts = TokenPrompts(range(1000), [40, 20], 0.5, "s")
+    one, two, short = (prompts.at(n, f"salt {n}").token_ids or () for n in (0, 2, 1))
+    assert one[:20] == two[:20] and short[:10] == one[:10]
+    assert one[20:] != two[20:] and short[10:] != one[10:20]
+    assert prompts.at(0, "another").token_ids != one
+
+
+def test_a_server_without_a_tokenizer_gets_as_many_words() -> None:
+    prompt = WordPrompts([30], 0.5, "s").at(0, "salt")
+    assert prompt.token_ids is None
+    assert len(prompt.messages[0]["content"].split()) == 30

@@ -1,74 +1,114 @@
-"""All workloads at all concurrencies, one run after the other."""
+"""All workloads at all concurrencies and rates, one run after the other."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import psutil
-
 from pivotbench.client.closed_loop import ClosedLoop
+from pivotbench.client.dialects import takes_ids
+from pivotbench.client.loop import Loop
+from pivotbench.client.open_loop import OpenLoop
 from pivotbench.client.plan import LoadOutcome, LoadPlan, WorkloadPlan
 from pivotbench.client.request import Target
 from pivotbench.client.summary import run_entry
+from pivotbench.client.tokenizer import count_by_text, word_ids
+from pivotbench.client.witness import Witness
 from pivotbench.engines.base import Dialect
-from pivotbench.workloads import Prompt, PromptOrder, load_prompts, synthetic_prompts
+from pivotbench.errors import UserError
+from pivotbench.workloads import Prompt, Prompts, TextPrompts, TokenPrompts, WordPrompts, load_prompts
 
 
 def measure(
     url: str,
-    dialect: Dialect,
+    dialects: Sequence[Dialect],
     model_name: str,
     plan: LoadPlan,
     *,
     alive: Callable[[], bool],
     progress: Callable[[str], None],
+    witness: Witness | None = None,
 ) -> LoadOutcome:
     """Measure a running server under the plan's load and return runs, records and why it ended early.
 
+    Requests go out in the first of ``dialects``, synthetic ones in the first that takes token ids.
     ``alive`` is asked four times a second, and at once when a connection is lost. Its death, silence for
     ``plan.stall_seconds`` and a row of failed requests end everything; what was measured until then is
     returned. Raises UserError for a prompt file that cannot be used, before anything is sent.
     """
-    prompts = {workload.name: _prompts(workload, plan.seed) for workload in plan.workloads}
-    return asyncio.run(
-        _measure(Target(url, dialect, model_name, plan.stall_seconds), plan, prompts, alive, progress)
-    )
+    texts = {workload.name: _texts(workload) for workload in plan.workloads if workload.prompts}
+    target = Target(url, dialects[0], model_name, plan.stall_seconds)
+    for_ids = next((dialect for dialect in dialects if takes_ids(dialect)), None)
+    return asyncio.run(_measure(target, for_ids, plan, texts, alive, progress, witness))
 
 
-def _prompts(workload: WorkloadPlan, seed: str) -> list[Prompt]:
-    if workload.prompts is not None:
-        return load_prompts(workload.prompts)
-    assert workload.prompt_tokens is not None
-    return synthetic_prompts(workload.prompt_tokens, seed)
+def _texts(workload: WorkloadPlan) -> list[Prompt]:
+    assert workload.prompts is not None
+    prompts = load_prompts(workload.prompts)
+    if workload.rate and any(prompt.later for prompt in prompts):
+        raise UserError(
+            f"{workload.prompts}: a conversation's next turn waits for an answer, so it has no rate; "
+            f"give workload {workload.name} a concurrency instead"
+        )
+    return prompts
 
 
 async def _measure(
     target: Target,
+    for_ids: Dialect | None,
     plan: LoadPlan,
-    prompts: dict[str, list[Prompt]],
+    texts: Mapping[str, list[Prompt]],
     alive: Callable[[], bool],
     progress: Callable[[str], None],
+    witness: Witness | None,
 ) -> LoadOutcome:
     outcome = LoadOutcome([], [], None)
+    ids: tuple[int, ...] | None = None
+    if for_ids is not None and any(workload.kind == "synthetic" for workload in plan.workloads):
+        ids = await word_ids(target)
     for workload in plan.workloads:
-        order = PromptOrder(prompts[workload.name], f"{plan.seed}/{workload.name}")
-        for concurrency in workload.concurrency:
-            loop = ClosedLoop(target, workload, concurrency, plan, order, alive)
-            where = f"{workload.name} at concurrency {concurrency}"
-            progress(f"{where}: warming up, then measuring for at least {plan.seconds:g} s")
-            psutil.cpu_percent()
+        asked = target
+        if workload.kind == "synthetic" and ids is not None and for_ids is not None:
+            asked = replace(target, dialect=for_ids)
+        for loop in _loops(asked, workload, plan, texts.get(workload.name), ids, alive):
+            progress(f"{loop.where}: warming up, then measuring for at least {plan.seconds:g} s")
+            if witness:
+                witness.begin()
             measured = await loop.run()
-            telemetry = {"cpu_percent": psutil.cpu_percent()}
             outcome.records.extend(loop.records)
             if loop.records:
-                run = run_entry(loop.records, measured, plan.windows, telemetry)
+                by_text = None if loop.reason else await count_by_text(asked, loop.records)
+                run = run_entry(loop.records, measured, plan.windows, by_text)
+                if witness:
+                    witness.testify(run, loop.records)
                 outcome.runs.append(run)
-                progress(f"{where}: {_rates(run)}")
+                progress(f"{loop.where}: {_rates(run)}")
             if loop.reason:
                 return LoadOutcome(outcome.runs, outcome.records, loop.reason)
     return outcome
+
+
+def _loops(
+    target: Target,
+    workload: WorkloadPlan,
+    plan: LoadPlan,
+    texts: list[Prompt] | None,
+    ids: Sequence[int] | None,
+    alive: Callable[[], bool],
+) -> Iterator[Loop]:
+    def prompts(pace: float) -> Prompts:
+        seed = f"{plan.seed}/{workload.name}"
+        if texts is not None:
+            return TextPrompts(texts, seed)
+        shape = workload.prompt_tokens, workload.shared_prefix, f"{seed}/{pace:g}"
+        return WordPrompts(*shape) if ids is None else TokenPrompts(ids, *shape)
+
+    for concurrency in workload.concurrency:
+        yield ClosedLoop(target, workload, plan, prompts(concurrency), alive, concurrency=concurrency)
+    for rate in workload.rate:
+        yield OpenLoop(target, workload, plan, prompts(rate), alive, rate=rate)
 
 
 def _rates(run: dict[str, Any]) -> str:

@@ -13,21 +13,27 @@ from pivotbench.results import Reason
 
 @dataclass(frozen=True)
 class WorkloadPlan:
-    """One workload: a prompt file (kind text) or a prompt length in tokens (kind synthetic)."""
+    """One workload: a prompt file (kind text), or lengths of prompts in tokens (kind synthetic).
+
+    Each ``concurrency`` is a closed loop, each ``rate`` (requests a second) an open one. ``shared_prefix`` is
+    the share of each synthetic prompt that all prompts of a run have in common.
+    """
 
     name: str
     kind: str
     output_tokens: int
-    concurrency: tuple[int, ...]
+    concurrency: tuple[int, ...] = ()
+    rate: tuple[float, ...] = ()
     prompts: Path | None = None
-    prompt_tokens: int | None = None
+    prompt_tokens: tuple[int, ...] = ()
+    shared_prefix: float = 0.0
 
 
 @dataclass(frozen=True)
 class LoadPlan:
     """The throughput section of a study.
 
-    ``seconds`` and ``min_requests`` bound the measured time of each workload and concurrency from below,
+    ``seconds`` and ``min_requests`` bound the measured time of each run from below,
     ``windows`` is the number of samples it is cut into. ``seed`` fixes salts and prompt order; it must not
     depend on the configuration, so that all of them answer the same prompts in the same order.
     """
@@ -51,9 +57,11 @@ class LoadPlan:
                     name=name,
                     kind=workload["kind"],
                     output_tokens=int(workload["output_tokens"]),
-                    concurrency=tuple(int(c) for c in workload["concurrency"]),
+                    concurrency=tuple(int(c) for c in workload.get("concurrency") or ()),
+                    rate=tuple(float(r) for r in workload.get("rate") or ()),
                     prompts=Path(workload["prompts"]) if workload.get("prompts") else None,
-                    prompt_tokens=workload.get("prompt_tokens"),
+                    prompt_tokens=tuple(int(n) for n in workload.get("prompt_tokens") or ()),
+                    shared_prefix=float(workload.get("shared_prefix") or 0.0),
                 )
                 for name, workload in sorted(data["workloads"].items())
             ),

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from pivotbench.client.closed_loop import Measured
+from pivotbench.client.backlog import open_loop_figures
+from pivotbench.client.judged_texts import judge_texts
 from pivotbench.client.lag import is_client_bound
+from pivotbench.client.loop import Measured
 from pivotbench.client.percentiles import percentile, spread
 from pivotbench.client.request import RequestRecord
 from pivotbench.client.warnings import RunWarning, warn
-from pivotbench.detectors import inspect_load_text
 
 # Pieces of one burst (the tokens of one verify step) that reach the client this close together are one
 # arrival, whatever the server's habit of packing them; never more than a fifth of a token's mean time.
@@ -27,11 +28,21 @@ BURST_SECONDS = 0.001
 # A chat template's own beginning is always cached and may be half of a short prompt; nine tenths are not.
 CACHED_SHARE_NOTED = 0.9
 
+# Text counted again differs a little from what was generated: end tokens have no text, and a tokenizer may
+# merge what the model wrote in pieces. More than this share is tokens that no user sees.
+TEXT_COUNT_TOLERANCE = 0.10
+
 
 def run_entry(
-    records: Sequence[RequestRecord], measured: Measured, windows: int, telemetry: dict[str, Any]
+    records: Sequence[RequestRecord],
+    measured: Measured,
+    windows: int,
+    by_text: dict[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Return one entry of throughput.json's ``runs`` from the records of one run (at least one)."""
+    """Return one entry of throughput.json's ``runs`` from the records of one run (at least one).
+
+    ``by_text`` is what tokenizer.count_by_text said of some of its answers.
+    """
     counted = [r for r in records if r.measured]
     ok = [r for r in counted if r.status == "ok"]
     status = Counter(r.status for r in counted)
@@ -42,12 +53,17 @@ def run_entry(
     tokens = {
         "server": sum(server) if len(server) == len(ok) and ok else None,
         "stream": sum(r.stream_tokens for r in ok),
+        "text": by_text,
     }
+    open_loop = open_loop_figures(records, measured)
+    answers = judge_texts(ok)
     first = records[0]
     return {
         "workload": first.workload,
         "kind": first.kind,
         "concurrency": first.concurrency,
+        "rate_per_second": first.rate_per_second,
+        "open_loop": open_loop,
         "warmup": {
             "requests": measured.warmup_requests,
             "seconds": measured.warmup_seconds,
@@ -64,13 +80,15 @@ def run_entry(
         "prompt_tokens": {
             "server": sum(r.prompt_tokens or 0 for r in ok),
             "cached": sum(r.cached_tokens or 0 for r in ok),
+            "hit_rate": hit_rate(ok),
         },
         "ttft_seconds": spread([r.ttft_seconds for r in ok if r.ttft_seconds is not None]),
         "itl_seconds": spread([gap for r in ok for gap in token_gaps(r)]),
         "tpot_seconds": spread(tpot),
         "e2e_seconds": spread([r.e2e_seconds for r in ok if r.e2e_seconds is not None]),
         "acceptance": acceptance(ok),
-        "garbage": sorted({f.name for r in ok for f in inspect_load_text(r.text) if f.verdict == "bad"}),
+        "answers": answers,
+        "garbage": list(answers["bad"]),
         "errors": [
             f"{times} x {error}"
             for error, times in Counter(r.error for r in counted if r.error).most_common(5)
@@ -81,9 +99,15 @@ def run_entry(
             "token_gap_seconds": gap,
             "cpu_percent": measured.client_cpu_percent,
         },
-        "warnings": _warnings(counted, ok, measured, tokens, bound),
-        "telemetry": telemetry,
+        "warnings": _warnings(counted, ok, measured, tokens, open_loop, bound),
     }
+
+
+def hit_rate(records: Sequence[RequestRecord]) -> float | None:
+    """Return cached over all prompt tokens where the server reports both; None where it never does."""
+    told = [r for r in records if r.cached_tokens is not None and r.prompt_tokens]
+    total = sum(r.prompt_tokens or 0 for r in told)
+    return sum(r.cached_tokens or 0 for r in told) / total if told else None
 
 
 def cut_windows(records: Sequence[RequestRecord], measured: Measured, windows: int) -> list[dict[str, Any]]:
@@ -176,18 +200,35 @@ def _warnings(
     counted: Sequence[RequestRecord],
     ok: Sequence[RequestRecord],
     measured: Measured,
-    tokens: dict[str, int | None],
+    tokens: dict[str, Any],
+    open_loop: dict[str, Any] | None,
     bound: bool,
 ) -> list[str]:
-    cached = sum((r.cached_tokens or 0) > CACHED_SHARE_NOTED * (r.prompt_tokens or 0) for r in ok)
+    salted = [r for r in ok if r.kind == "text" and not r.turn]
+    cached = sum((r.cached_tokens or 0) > CACHED_SHARE_NOTED * (r.prompt_tokens or 0) for r in salted)
     server, stream = tokens["server"], tokens["stream"]
+    text = tokens["text"] or {"answers": 0, "tokens": 0, "server": 0}
+    synthetic = [r for r in ok if r.kind == "synthetic"]
+    # A server may put one token of its own, which begins every text, before the ids it was sent.
+    wrong = [
+        r
+        for r in synthetic
+        if r.prompt_ids_sent is not None
+        and r.prompt_tokens is not None
+        and not 0 <= r.prompt_tokens - r.prompt_ids_sent <= 1
+    ]
     raised = {
         RunWarning.UNSTABLE_WARMUP: measured.begin_seconds is not None and not measured.warmup_stable,
         RunWarning.CLIENT_BOUND: bound,
         RunWarning.REQUESTS_LOST: len(ok) < len(counted),
         RunWarning.COUNTS_DIFFER: server is not None and server != stream,
         RunWarning.NO_SERVER_COUNT: bool(ok) and server is None,
+        RunWarning.TEXT_DIFFERS: abs(text["tokens"] - text["server"]) > TEXT_COUNT_TOLERANCE * text["server"],
         RunWarning.CACHED_PROMPTS: cached > 0,
+        RunWarning.APPROXIMATE_LENGTHS: any(r.prompt_ids_sent is None for r in synthetic),
+        RunWarning.WRONG_LENGTHS: bool(wrong),
+        RunWarning.UNSUSTAINABLE: open_loop is not None and open_loop["unsustainable"],
+        RunWarning.IN_FLIGHT_LIMIT: measured.in_flight_limit is not None,
     }
     return [
         warn(
@@ -197,7 +238,11 @@ def _warnings(
             server=server,
             stream=stream,
             cached=cached,
-            ok=len(ok),
+            salted=len(salted),
+            text=text,
+            wrong=wrong and (wrong[0].prompt_ids_sent, wrong[0].prompt_tokens),
+            flying=open_loop and open_loop["in_flight"],
+            limit=measured.in_flight_limit,
         )
         for which, holds in raised.items()
         if holds

@@ -13,7 +13,12 @@ class RunWarning(StrEnum):
     REQUESTS_LOST = "requests_lost"
     COUNTS_DIFFER = "counts_differ"
     NO_SERVER_COUNT = "no_server_count"
+    TEXT_DIFFERS = "text_differs"
     CACHED_PROMPTS = "cached_prompts"
+    APPROXIMATE_LENGTHS = "approximate_lengths"
+    WRONG_LENGTHS = "wrong_lengths"
+    UNSUSTAINABLE = "unsustainable"
+    IN_FLIGHT_LIMIT = "in_flight_limit"
     ACCEPTANCE_DIFFERS = "acceptance_differs"
 
 
@@ -25,7 +30,22 @@ TEXTS = {
         "the server counts {server} output tokens, its streams {stream}; the server's count is used"
     ),
     RunWarning.NO_SERVER_COUNT: "the server reports no token count: tokens are counted as chunks",
-    RunWarning.CACHED_PROMPTS: "{cached} of {ok} prompts came from the prefix cache, salt and all",
+    RunWarning.TEXT_DIFFERS: (
+        "the server counts {text[server]} tokens in {text[answers]} answers, its tokenizer {text[tokens]} in "
+        "their texts"
+    ),
+    RunWarning.CACHED_PROMPTS: "{cached} of {salted} prompts came from the prefix cache, salt and all",
+    RunWarning.APPROXIMATE_LENGTHS: (
+        "the server takes no token ids, or tells none of its own: synthetic prompts are words, about as long"
+    ),
+    RunWarning.WRONG_LENGTHS: "the server counts {wrong[1]} tokens in a prompt of {wrong[0]} token ids",
+    RunWarning.UNSUSTAINABLE: (
+        "requests in flight grew from {flying[begin]} to {flying[end]} over the measured time: the server "
+        "does not sustain this rate, and a longer run would show longer latencies"
+    ),
+    RunWarning.IN_FLIGHT_LIMIT: (
+        "{limit} requests were in flight, the most there may be: the run ended, and those in flight failed"
+    ),
     RunWarning.ACCEPTANCE_DIFFERS: (
         "{answers} tokens a forward pass by the answers, {metrics} by the server's counters"
     ),

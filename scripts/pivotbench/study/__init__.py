@@ -2,6 +2,7 @@
 
 from pivotbench.study.backends import Backends, Speculative
 from pivotbench.study.flags import check_flags
+from pivotbench.study.load import Throughput, Workload
 from pivotbench.study.loader import load_study
 from pivotbench.study.model import Model, Study
 from pivotbench.study.sections import (
@@ -11,8 +12,6 @@ from pivotbench.study.sections import (
     Rounds,
     Smoke,
     SmokePrompt,
-    Throughput,
-    Workload,
 )
 
 __all__ = [

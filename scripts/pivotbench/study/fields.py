@@ -94,6 +94,12 @@ def resolve(text: str, folder: Path) -> Path:
     return (folder / os.path.expanduser(text)).absolute()  # noqa: PTH111 - it leaves an unknown ~user alone
 
 
+def as_shown(file: Path, info: ValidationInfo) -> Path:
+    """Return an absolute path as the user would write it from where the study was named."""
+    folder = folder_of(info)
+    return folder / file.relative_to(folder.absolute()) if file.is_relative_to(folder.absolute()) else file
+
+
 def _resolve(value: Any, info: ValidationInfo) -> Any:
     if isinstance(value, str) and value.strip() and value.isprintable():
         return resolve(value, folder_of(info))

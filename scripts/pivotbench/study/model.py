@@ -12,10 +12,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
 
+from pivotbench.engines import get_engine
+from pivotbench.engines.base import ENDPOINTS
 from pivotbench.files import canonical_json, sha256_of_file
 from pivotbench.study.backends import Backends, Configurations, Speculative
 from pivotbench.study.fields import Flags, Line, Name, Strict, StudyPath, folder_of, refusal, resolve
-from pivotbench.study.sections import Decision, Hosts, Smoke, Throughput
+from pivotbench.study.load import Throughput
+from pivotbench.study.sections import Decision, Hosts, Smoke
 from pivotbench.study.source import Source
 from pivotbench.study.wording import listed, quoted, suggestion
 
@@ -163,8 +166,18 @@ class Study(Strict):
                 raise refusal(message, "decision", "metric", "workloads", name)
             measured = workloads[name].concurrency
             if metric.concurrency not in measured:
-                message = f"workload {quoted(name)} is measured at {listed([str(n) for n in measured])} only"
+                levels = listed([str(n) for n in measured]) if measured else "rates"
+                message = f"workload {quoted(name)} is measured at {levels} only"
                 raise refusal(message, "decision", "metric", "concurrency")
+        return self
+
+    @model_validator(mode="after")
+    def _engine_has_endpoint(self) -> Study:
+        endpoint, dialects = self.throughput.endpoint, get_engine(self.engine).dialects
+        if endpoint is not None and ENDPOINTS[endpoint] not in dialects:
+            there = listed([name for name, dialect in ENDPOINTS.items() if dialect in dialects])
+            message = f"{self.engine} has no endpoint {quoted(endpoint)}; it has {there}"
+            raise refusal(message, "throughput", "endpoint")
         return self
 
     @property

@@ -1,7 +1,8 @@
 """Whether a prompt file can be sent: one JSON object a line, each with an id and something to say.
 
-A line is ``{"id": "...", "prompt": "..."}`` or, for a conversation,
-``{"id": "...", "messages": [{"role": "user", "content": "..."}]}``.
+A line is ``{"id": "...", "prompt": "..."}``, or ``{"id": "...", "messages": [{"role": "user", "content":
+"..."}]}`` for a conversation that has one answer left to give, or ``{"id": "...", "turns": ["...", "..."]}``,
+with ``"system": "..."`` where wanted, for one whose every user text is answered before the next is sent.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from pivotbench.errors import UserError
 from pivotbench.study.wording import quoted, suggestion
 
 MAX_BYTES = 64 << 20
-_KEYS = ("id", "messages", "prompt")
+_SHAPES = ("prompt", "messages", "turns")
+_KEYS = ("id", *_SHAPES, "system")
 _ROLES = ("system", "user", "assistant")
 
 
-def check_prompts(file: Path, shown: Path) -> int:
-    """Return the number of prompts in ``file``.
+def check_prompts(file: Path, shown: Path, *, conversations: bool = True) -> int:
+    """Return the number of prompts in ``file``; without ``conversations`` none may have several turns.
 
     Raises UserError that names the file (as ``shown``) and line of the first line that is not a prompt, of
     an id or a prompt used twice, and for an empty file.
@@ -33,11 +35,15 @@ def check_prompts(file: Path, shown: Path) -> int:
         prompt = _object(line, where)
         for kind, value, seen in (
             ("id", prompt["id"], ids),
-            ("prompt", json.dumps(prompt.get("prompt", prompt.get("messages"))), contents),
+            ("prompt", json.dumps([prompt.get(key) for key in (*_SHAPES, "system")]), contents),
         ):
             if value in seen:
                 raise UserError(f"{where}: the same {kind} as line {seen[value]}; each is sent once a pass")
             seen[value] = number
+        if not conversations and len(prompt.get("turns", ())) > 1:
+            raise UserError(
+                f"{where}: turns: the next turn waits for an answer and has no rate; give concurrency alone"
+            )
     if not ids:
         raise UserError(f"{shown}:1: holds no prompt; write one JSON object a line")
     return len(ids)
@@ -70,13 +76,29 @@ def _object(line: str, where: str) -> dict[str, Any]:
             raise UserError(f"{where}: {quoted(key)}: unknown key; {suggestion(key, _KEYS)}")
     if not isinstance(data.get("id"), str) or not data["id"].strip():
         raise UserError(f"{where}: id: must be text that is not blank")
-    if ("prompt" in data) == ("messages" in data):
-        raise UserError(f"{where}: give either prompt or messages")
-    if "prompt" in data and (not isinstance(data["prompt"], str) or not data["prompt"].strip()):
-        raise UserError(f"{where}: prompt: must be text that is not blank")
+    if sum(shape in data for shape in _SHAPES) != 1:
+        raise UserError(f"{where}: give either prompt or messages or turns")
+    if "system" in data and "turns" not in data:
+        raise UserError(f"{where}: system: belongs to turns; give messages with a system message instead")
+    for key in ("prompt", "system"):
+        if key in data and not _is_text(data[key]):
+            raise UserError(f"{where}: {key}: must be text that is not blank")
     if "messages" in data:
         _check_messages(data["messages"], where)
+    if "turns" in data:
+        _check_turns(data["turns"], where)
     return data
+
+
+def _check_turns(turns: Any, where: str) -> None:
+    if not isinstance(turns, list) or not turns:
+        raise UserError(f"{where}: turns: must be a list of at least one text")
+    if not all(map(_is_text, turns)):
+        raise UserError(f"{where}: turns: each must be text that is not blank")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _check_messages(messages: Any, where: str) -> None:
@@ -89,5 +111,5 @@ def _check_messages(messages: Any, where: str) -> None:
             raise UserError(
                 f"{where}: messages: a role is {', '.join(_ROLES)}, not {quoted(message['role'])}"
             )
-        if not isinstance(message["content"], str) or not message["content"].strip():
+        if not _is_text(message["content"]):
             raise UserError(f"{where}: messages: content must be text that is not blank")

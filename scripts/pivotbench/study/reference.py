@@ -74,13 +74,18 @@ backends:
 
 ## Prompt files
 
-One JSON object a line, with an `id` that is unique in the file, and either `prompt`, which is what the user
-says, or `messages`, a conversation:
+One JSON object a line, with an `id` that is unique in the file, and `prompt`, which is what the user says, or
+`messages`, a conversation that has one answer left to give, or `turns`, what the user says one after the other:
 
 ```json
 {"id": "sky", "prompt": "Why is the sky blue?"}
 {"id": "sea", "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]}
+{"id": "tea", "system": "Be brief.", "turns": ["How do I make tea?", "And green tea?", "For six people?"]}
 ```
+
+Each of `turns` is sent after the answer to the one before, with the real answers (reasoning included) as
+history; nothing of it is cut, so the context must hold all turns and answers. A worker keeps a conversation to
+its end. Only the first turn is salted: a prefix cache may answer the history of the later ones.
 
 [prompts/](prompts/) holds `repetitive.jsonl` (answers repeat the prompt, the best case for drafting),
 `free.jsonl` (open prose, a hard case), `code.jsonl` and `question-answering.jsonl`.

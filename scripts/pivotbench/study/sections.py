@@ -1,25 +1,19 @@
-"""How a study measures and decides: smoke test, workloads, metric, rounds, hosts."""
+"""How a study judges: smoke test, metric, rounds, hosts."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from pivotbench.study.fields import (
-    Concurrencies,
     Positive,
     Seconds,
     Strict,
-    StudyPath,
     Text,
-    check_name,
-    folder_of,
     refusal,
 )
-from pivotbench.study.prompts import check_prompts
 
 
 class SmokePrompt(Strict):
@@ -57,58 +51,6 @@ class Smoke(Strict):
                 raise refusal(f"asks the same as prompt {seen[prompt.ask]}", "prompts", index)
             seen[prompt.ask] = index
         return self
-
-
-class Workload(Strict):
-    """What is sent to the server while it is measured."""
-
-    kind: Literal["text", "synthetic"] = Field(
-        description="text: prompts from a file. synthetic: random tokens, which cannot judge speculation."
-    )
-    prompts: StudyPath | None = Field(
-        default=None,
-        description="For kind text: a JSONL file of prompts, relative to the study file.",
-    )
-    prompt_tokens: Positive | None = Field(
-        default=None, description="For kind synthetic: length of each random prompt, in tokens."
-    )
-    output_tokens: Annotated[int, Field(ge=2)] = Field(description="Longest answer, in tokens; at least 2.")
-    concurrency: Concurrencies = Field(description="Numbers of requests in flight, each measured on its own.")
-
-    @model_validator(mode="after")
-    def _fits_its_kind(self, info: ValidationInfo) -> Workload:
-        if self.kind == "text":
-            if self.prompts is None:
-                raise refusal("kind text needs prompts, the path of a JSONL file")
-            if self.prompt_tokens is not None:
-                raise refusal("belongs to kind synthetic; kind text takes prompts", "prompt_tokens")
-            if not self.prompts.is_file():
-                raise refusal(f"no such file: {self.prompts}", "prompts")
-            check_prompts(self.prompts, _as_shown(self.prompts, folder_of(info)))
-        else:
-            if self.prompt_tokens is None:
-                raise refusal("kind synthetic needs prompt_tokens")
-            if self.prompts is not None:
-                raise refusal("belongs to kind text; kind synthetic takes prompt_tokens", "prompts")
-        return self
-
-
-class Throughput(Strict):
-    """How speed is measured, in every round, on every workload, at every concurrency."""
-
-    seconds: Seconds = Field(default=30.0, description="Measured time, at least, after the warm-up.")
-    windows: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=5, description="Samples the measured time is cut into."
-    )
-    min_requests: Positive = Field(default=8, description="Completed requests, at least.")
-    workloads: dict[str, Workload] = Field(min_length=1, description="Workloads by name.")
-
-    @field_validator("workloads")
-    @classmethod
-    def _names_are_usable(cls, workloads: dict[str, Workload]) -> dict[str, Workload]:
-        for name in workloads:
-            check_name(name, name)
-        return workloads
 
 
 class Metric(Strict):
@@ -163,8 +105,3 @@ class Hosts(Strict):
     slot_wait_seconds: Seconds = Field(
         default=3600.0, description="Longest wait for GPUs in use by another run."
     )
-
-
-def _as_shown(file: Path, folder: Path) -> Path:
-    """Return ``file`` as the user would write it from where the study was named."""
-    return folder / file.relative_to(folder.absolute()) if file.is_relative_to(folder.absolute()) else file

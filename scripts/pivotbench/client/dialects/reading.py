@@ -1,0 +1,113 @@
+"""What every reader of a streamed answer gives: chunks as they arrive, and a tally at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of the answer: when it arrived, its text (reasoning included), the tokens it stands for."""
+
+    seconds: float
+    text: str
+    tokens: int
+
+
+# One of the likeliest tokens at a place: id, text, logprob; None where the server does not tell.
+Alternative = tuple[int | None, str | None, float | None]
+
+
+@dataclass
+class Tally:
+    """The server's own account of one answer; None is "not reported", which is neither 0 nor 1."""
+
+    output_tokens: int | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    draft_proposed: int | None = None
+    draft_accepted: int | None = None
+    verify_steps: int | None = None
+    accept_histogram: list[int] | None = None
+    finish_reason: str | None = None
+    token_ids: list[int] | None = None
+    logprobs: list[float] | None = None
+    alternatives: list[list[Alternative]] | None = None
+
+
+class AnswerError(Exception):
+    """The server reported an error inside a stream that began well."""
+
+
+class Reader(Protocol):
+    """Reads one answer's events. ``counts`` tells whether the stream carries a running token count."""
+
+    tally: Tally
+    counts: bool
+
+    def read(self, event: dict[str, Any], seconds: float) -> Chunk | None:
+        """Return the chunk in one event, if it carries text or tokens. Raises AnswerError."""
+        ...
+
+
+def spread_tokens(chunks: Sequence[Chunk], total: int, *, counts: bool) -> list[int]:
+    """Return the tokens of each chunk so that they sum to the server's final count.
+
+    With a running count in the stream a remainder came after the last counted chunk and is added there.
+    Without one every chunk with text was taken for one token: a surplus is shared out by characters (largest
+    remainder), for a longer piece holds more tokens; where there are more chunks than tokens, the
+    shortest pieces get none.
+    """
+    tokens = [chunk.tokens for chunk in chunks]
+    surplus = total - sum(tokens)
+    if not chunks or surplus == 0:
+        return tokens
+    if surplus > 0 and counts:
+        return [*tokens[:-1], tokens[-1] + surplus]
+    by_length = sorted(range(len(chunks)), key=lambda i: len(chunks[i].text))
+    if surplus < 0:
+        for i in by_length:
+            taken = min(tokens[i], -surplus)
+            tokens[i] -= taken
+            surplus += taken
+        return tokens
+    characters = sum(len(chunk.text) for chunk in chunks) or 1
+    shares = [surplus * len(chunk.text) / characters for chunk in chunks]
+    added = [int(share) for share in shares]
+    for i in sorted(range(len(chunks)), key=lambda i: added[i] - shares[i])[: surplus - sum(added)]:
+        added[i] += 1
+    return [own + more for own, more in zip(tokens, added, strict=True)]
+
+
+def raise_reported(event: dict[str, Any]) -> None:
+    error = event.get("error")
+    if error:
+        raise AnswerError(str(error.get("message", error)) if isinstance(error, dict) else str(error))
+
+
+def read_speculation(tally: Tally, meta: dict[str, Any]) -> None:
+    """SGLang renamed these counts over its versions; the newest name is asked first."""
+    tally.verify_steps = first(meta, "spec_verify_ct", default=tally.verify_steps)
+    tally.draft_proposed = first(
+        meta,
+        "spec_num_proposed_drafts",
+        "spec_proposed_drafts",
+        "spec_draft_token_num",
+        default=tally.draft_proposed,
+    )
+    tally.draft_accepted = first(
+        meta,
+        "spec_num_correct_drafts",
+        "spec_accepted_drafts",
+        "spec_accept_token_num",
+        default=tally.draft_accepted,
+    )
+    histogram = meta.get("spec_correct_drafts_histogram") or meta.get("spec_accept_histogram")
+    if isinstance(histogram, list):
+        tally.accept_histogram = [int(count) for count in histogram]
+
+
+def first(data: dict[str, Any], *names: str, default: int | None = None) -> int | None:
+    return next((int(data[name]) for name in names if data.get(name) is not None), default)

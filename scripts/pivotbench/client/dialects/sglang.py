@@ -1,0 +1,92 @@
+"""SGLang's own dialect, POST /generate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pivotbench.client.dialects.asks import TOP_LOGPROBS, Ask, plain_text
+from pivotbench.client.dialects.reading import (
+    AnswerError,
+    Chunk,
+    Tally,
+    first,
+    raise_reported,
+    read_speculation,
+)
+
+_LOGPROBS = {"return_logprob": True, "top_logprobs_num": TOP_LOGPROBS, "return_text_in_logprobs": True}
+
+
+def generate_body(ask: Ask) -> dict[str, Any]:
+    """Return the body of POST /generate: the ids where there are some, else one plain text."""
+    prompt = {"text": plain_text(ask)} if ask.prompt_ids is None else {"input_ids": list(ask.prompt_ids)}
+    return {
+        **prompt,
+        "sampling_params": {
+            "max_new_tokens": ask.max_tokens,
+            "temperature": 0,
+            "ignore_eos": ask.ignore_eos,
+        },
+        "stream": True,
+        **(_LOGPROBS if ask.token_ids else {}),
+    }
+
+
+class SGLangGenerateReader:
+    """Events of /generate: `text` is cumulative, or incremental where the server was started so."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self.counts = False
+        self._text = ""
+        self._counted = 0
+
+    def read(self, event: dict[str, Any], seconds: float) -> Chunk | None:
+        """Return the chunk in one event, if it carries text or tokens. Raises AnswerError."""
+        raise_reported(event)
+        meta = event.get("meta_info") or {}
+        tally = self.tally
+        finish = meta.get("finish_reason")
+        if finish:
+            tally.finish_reason = str(finish.get("type")) if isinstance(finish, dict) else str(finish)
+            if tally.finish_reason == "abort":
+                raise AnswerError(f"aborted: {finish.get('message', '') if isinstance(finish, dict) else ''}")
+        for key, name in (
+            ("prompt_tokens",) * 2,
+            ("cached_tokens",) * 2,
+            ("output_tokens", "completion_tokens"),
+        ):
+            if (value := first(meta, name)) is not None:
+                setattr(tally, key, value)
+        read_speculation(tally, meta)
+        if isinstance(event.get("output_ids"), list):
+            tally.token_ids = event["output_ids"]
+        if meta.get("output_token_logprobs"):
+            tally.logprobs = [entry[0] for entry in meta["output_token_logprobs"]]
+        if meta.get("output_top_logprobs"):
+            tally.alternatives = [
+                [(token, text, logprob) for logprob, token, text in place or []]
+                for place in meta["output_top_logprobs"]
+            ]
+        text = self._added(event.get("text") or "")
+        running = first(meta, "completion_tokens")
+        self.counts = self.counts or running is not None
+        tokens = max(0, running - self._counted) if running is not None else int(bool(text))
+        self._counted += tokens
+        return Chunk(seconds, text, tokens) if text or tokens else None
+
+    def _added(self, text: str) -> str:
+        if text.startswith(self._text):
+            added, self._text = text[len(self._text) :], text
+            return added
+        # A cumulative text repeats what came before, save a few characters at its end that were
+        # not final; an incremental one is short and starts elsewhere.
+        shared = next(
+            (i for i, (a, b) in enumerate(zip(self._text, text, strict=False)) if a != b),
+            min(len(self._text), len(text)),
+        )
+        if shared * 2 >= len(self._text):
+            self._text = text
+            return text[shared:]
+        self._text += text
+        return text

@@ -1,0 +1,207 @@
+"""What every run does, whatever sets its pace: send, watch for the server's death, stop, keep records."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pivotbench.client.dialects import Ask
+from pivotbench.client.plan import LoadPlan, WorkloadPlan
+from pivotbench.client.request import Exchange, Identity, RequestRecord, Target
+from pivotbench.client.sender import LocalSender, Sender
+from pivotbench.client.warmup import WarmUp
+from pivotbench.results import Reason
+from pivotbench.workloads import Prompt, Prompts
+
+ALIVE_POLL_SECONDS = 0.25
+# A crashing process may still be dumping its memory when its connections are already gone.
+DEATH_WAIT_SECONDS = 1.0
+FAILURES_IN_A_ROW = 4
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The measured time, in seconds from the run's start; ``begin`` is None if it never came to that.
+
+    ``in_flight_limit`` tells that an open loop ended early, with so many requests in flight.
+    """
+
+    begin_seconds: float | None
+    end_seconds: float | None
+    warmup_requests: int
+    warmup_seconds: float
+    warmup_stable: bool
+    lag_p99_seconds: float | None
+    client_cpu_percent: float | None
+    in_flight_limit: int | None = None
+
+
+class Loop(ABC):
+    """The state of one run; ``alive`` tells whether the server's process still runs."""
+
+    concurrency: int | None = None
+    rate: float | None = None
+    streams: int  # most requests in flight
+    in_flight_limit: int | None = None
+
+    def __init__(
+        self,
+        target: Target,
+        workload: WorkloadPlan,
+        plan: LoadPlan,
+        prompts: Prompts,
+        warmup: WarmUp,
+        alive: Callable[[], bool],
+    ) -> None:
+        self.target, self.workload, self.plan, self.prompts = target, workload, plan, prompts
+        self.warmup, self.alive = warmup, alive
+        self.records: list[RequestRecord] = []
+        self.reason: Reason | None = None
+        self._in_flight: set[Exchange] = set()
+        self._over = asyncio.Event()
+        self._sent = 0
+        self._begin: float | None = None
+        self._end: float | None = None
+        self._begin_cpu = 0.0
+        self._end_cpu: float | None = None
+        self._failures = 0
+        self._last_token_seconds = 0.0
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """The workload and its pace, in words."""
+
+    @abstractmethod
+    async def _drive(self) -> None:
+        """Warm up, measure, and set ``_over``; being cancelled leaves what is in flight as cut."""
+
+    def _counts(self, exchange: Exchange) -> bool:  # noqa: ARG002
+        """Return whether a request still in flight at the end is one of those that are measured."""
+        return False
+
+    async def run(self) -> Measured:
+        """Warm up, measure, end; the records and the reason are then complete."""
+        self._origin = asyncio.get_running_loop().time()
+        async with LocalSender(self.target, self.streams) as sender:
+            self._sender: Sender = sender
+            work = (self._drive(), self._watch(), self._over.wait())
+            tasks = [asyncio.ensure_future(part) for part in work]
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                end_cpu = sender.cpu_seconds() if self._end_cpu is None else self._end_cpu
+            finally:
+                for task in tasks:
+                    task.cancel()
+                ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
+                raise error
+        begin, end = self._begin, self._end
+        if begin is not None and end is None:
+            end = max(begin, self._newest_token_seconds())
+        self.records += [exchange.record(measured=self._counts(exchange)) for exchange in self._in_flight]
+        self.records.sort(key=lambda record: record.index)
+        lag = cpu_percent = None
+        if begin is not None and end is not None and end > begin:
+            lag = sender.lag_p99_seconds(self._origin + begin, self._origin + end)
+            cpu_percent = 100 * (end_cpu - self._begin_cpu) / (end - begin)
+        return Measured(
+            begin_seconds=begin,
+            end_seconds=end,
+            warmup_requests=self.warmup.requests,
+            warmup_seconds=self._now() if begin is None else begin,
+            warmup_stable=self.warmup.stable,
+            lag_p99_seconds=lag,
+            client_cpu_percent=cpu_percent,
+            in_flight_limit=self.in_flight_limit,
+        )
+
+    def _exchange(self, prompt: Prompt, tokens: int, intended_seconds: float | None = None) -> Exchange:
+        identity = Identity(
+            workload=self.workload.name,
+            kind=self.workload.kind,
+            concurrency=self.concurrency,
+            index=self._sent,
+            prompt_id=prompt.id,
+            rate_per_second=self.rate,
+            turn=prompt.turn,
+            intended_seconds=intended_seconds,
+        )
+        self._sent += 1
+        ask = Ask(prompt.messages, tokens, ignore_eos=True, prompt_ids=prompt.token_ids)
+        return Exchange(identity, ask, self.target.dialect, self._origin)
+
+    async def _carry(self, exchange: Exchange) -> bool:
+        """Carry one request to its end and return whether it went well."""
+        self._in_flight.add(exchange)
+        # Cancelled, it stays in flight and is recorded as cut.
+        await self._sender.run(exchange)
+        self._in_flight.discard(exchange)
+        if exchange.chunks:
+            self._last_token_seconds = max(self._last_token_seconds, exchange.chunks[-1].seconds)
+        if exchange.status != "ok":
+            return False
+        self._failures = 0
+        return True
+
+    def _warmed_by(self, record: RequestRecord) -> bool:
+        tokens = record.output_tokens if record.output_tokens is not None else record.stream_tokens
+        return self.warmup.take(tokens / max(record.e2e_seconds or 0.0, 1e-9), record.end_seconds)
+
+    def _mark_begin(self, seconds: float) -> None:
+        self._begin, self._begin_cpu = seconds, self._sender.cpu_seconds()
+
+    def _mark_end(self, seconds: float) -> None:
+        self._end, self._end_cpu = seconds, self._sender.cpu_seconds()
+
+    async def _judge_failure(self, exchange: Exchange) -> None:
+        self._failures += 1
+        if exchange.connection_lost:
+            await self._await_death()
+        silent_seconds = self._now() - self._newest_token_seconds()
+        if exchange.status == "timeout" and silent_seconds >= 0.9 * self.target.stall_seconds:
+            self._stop("timeout", f"no token on any stream for {silent_seconds:.0f} s", exchange)
+        elif self._failures >= max(FAILURES_IN_A_ROW, self.concurrency or len(self._in_flight)):
+            what = f"{self._failures} requests in a row failed"
+            if exchange.connection_lost:
+                self._stop("server_died", f"{what}: the server takes no connection", exchange)
+            else:
+                self._stop("requests_failed", f"{what}: {exchange.error}", exchange)
+
+    async def _await_death(self) -> None:
+        until = self._now() + DEATH_WAIT_SECONDS
+        while self._now() < until and not self._over.is_set():
+            await self._look_for_death()
+            await asyncio.sleep(0.05)
+
+    async def _watch(self) -> None:
+        while not self._over.is_set():
+            await self._look_for_death()
+            await asyncio.sleep(ALIVE_POLL_SECONDS)
+
+    async def _look_for_death(self) -> None:
+        if not await asyncio.to_thread(self.alive):
+            self._stop("server_died", "the server's process ended while it was measured", None)
+
+    def _stop(self, code: str, message: str, exchange: Exchange | None) -> None:
+        if self.reason is None:
+            evidence = (exchange.error,) if exchange and exchange.error else ()
+            self.reason = Reason.of(code, f"{message} ({self.where})", evidence)
+            self._fail_unfinished(code)
+        self._over.set()
+
+    def _fail_unfinished(self, why: str) -> None:
+        for unfinished in self._in_flight:
+            if unfinished.status == "cut":
+                unfinished.status, unfinished.error = "failed", f"in flight when the run ended: {why}"
+                unfinished.end_seconds = self._now()
+
+    def _newest_token_seconds(self) -> float:
+        in_flight = [exchange.chunks[-1].seconds for exchange in self._in_flight if exchange.chunks]
+        return max([self._last_token_seconds, *in_flight])
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time() - self._origin

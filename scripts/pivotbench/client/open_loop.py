@@ -1,0 +1,121 @@
+"""An open loop: requests go out when the schedule says, however many are still being answered.
+
+Latencies run from the intended time, so that a server that stalls shows it in every request that came
+meanwhile ("coordinated omission", as Gil Tene named what a closed loop hides).
+
+Warm-up (see warmup.py) is one request at a time. Then come the arrivals: a lead-in, the measured time, and
+more of them, not measured, until the last measured one has ended, so that it ends under the same load. A
+measured request is waited for as long as any: until it is silent for the plan's stall time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+
+from pivotbench.client.loop import Loop
+from pivotbench.client.plan import LoadPlan, WorkloadPlan
+from pivotbench.client.request import Exchange, Target
+from pivotbench.client.schedule import Schedule
+from pivotbench.client.warmup import WarmUp, warmup_tokens
+from pivotbench.workloads import Prompts
+
+# More streams than that are no server's load but a queue without end, and files and memory of the client.
+MOST_IN_FLIGHT = 4096
+
+
+class OpenLoop(Loop):
+    """One run at a given rate of arrivals, in requests a second."""
+
+    streams = MOST_IN_FLIGHT
+
+    def __init__(
+        self,
+        target: Target,
+        workload: WorkloadPlan,
+        plan: LoadPlan,
+        prompts: Prompts,
+        alive: Callable[[], bool],
+        *,
+        rate: float,
+    ) -> None:
+        super().__init__(target, workload, plan, prompts, WarmUp(1, plan.seconds), alive)
+        self.rate: float = rate
+        self._schedule = Schedule.of(rate, f"{plan.seed}/{workload.name}", plan.seconds, plan.min_requests)
+        self._counted: set[Exchange] = set()
+        self._awaited = self._schedule.requests
+        self._arrivals_ended = 0
+
+    @property
+    def where(self) -> str:
+        """The workload and its rate, in words."""
+        return f"{self.workload.name} at {self.rate:g} requests/s"
+
+    def _counts(self, exchange: Exchange) -> bool:
+        return exchange in self._counted
+
+    async def _drive(self) -> None:
+        await self._warm_up()
+        start = self._now()
+        async with asyncio.TaskGroup() as requests:
+            requests.create_task(self._mark(start))
+            for number, at in enumerate(self._schedule):
+                await asyncio.sleep(start + at - self._now())
+                if self._over.is_set():
+                    return
+                if len(self._in_flight) >= self.streams:
+                    self._give_up()
+                    return
+                exchange = self._arrival(number, start + at)
+                if self._schedule.counts(at):
+                    self._counted.add(exchange)
+                self._in_flight.add(exchange)
+                requests.create_task(self._serve(exchange))
+
+    async def _warm_up(self) -> None:
+        tokens = warmup_tokens(self.workload.output_tokens)
+        for number in itertools.count():
+            exchange = self._exchange(self.prompts.at(0, self._salt("warm-up", number)), tokens)
+            went_well = await self._carry(exchange)
+            self.records.append(record := exchange.record(measured=False))
+            if not went_well:
+                await self._judge_failure(exchange)
+            elif self._warmed_by(record):
+                return
+
+    async def _mark(self, start: float) -> None:
+        begin, end = start + self._schedule.begin_seconds, start + self._schedule.end_seconds
+        await asyncio.sleep(begin - self._now())
+        self._mark_begin(begin)
+        self.warmup.stable &= self._arrivals_ended > 0
+        await asyncio.sleep(end - self._now())
+        self._mark_end(end)
+        self._end_if_done()
+
+    def _arrival(self, number: int, intended_seconds: float) -> Exchange:
+        prompt = self.prompts.at(number, self._salt("arrival", number))
+        return self._exchange(prompt, self.workload.output_tokens, intended_seconds)
+
+    def _salt(self, series: str, number: int) -> str:
+        return f"{self.plan.seed}/{self.workload.name}/{self.rate:g}/{series}/{number}"
+
+    async def _serve(self, exchange: Exchange) -> None:
+        went_well = await self._carry(exchange)
+        self._arrivals_ended += 1
+        self.records.append(exchange.record(measured=exchange in self._counted))
+        self._awaited -= exchange in self._counted
+        self._end_if_done()
+        if not went_well:
+            await self._judge_failure(exchange)
+
+    def _end_if_done(self) -> None:
+        if self._end is not None and not self._awaited:
+            self._over.set()
+
+    def _give_up(self) -> None:
+        self.in_flight_limit = self.streams
+        self._fail_unfinished(f"{self.streams} requests in flight")
+        if self._begin is not None and self._end is None:
+            self._mark_end(self._now())
+        self._over.set()

@@ -1,0 +1,133 @@
+"""What a study sends to its servers, and how long and how often it measures."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+
+from pivotbench.study.fields import (
+    Concurrencies,
+    Positive,
+    Seconds,
+    Strict,
+    StudyPath,
+    as_shown,
+    check_name,
+    refusal,
+)
+from pivotbench.study.prompts import check_prompts
+
+_LENGTH = {"type": "integer", "minimum": 1}
+
+
+def _one_or_more(value: Any) -> Any:
+    return [value] if type(value) is int else value
+
+
+def _ascending(values: list[float]) -> list[float]:
+    if len(set(values)) != len(values):
+        raise refusal("holds a value twice")
+    return sorted(values)
+
+
+Rates = Annotated[
+    list[Annotated[float, Field(gt=0, le=1e5, allow_inf_nan=False)]],
+    Field(min_length=1),
+    AfterValidator(_ascending),
+]
+Lengths = Annotated[
+    list[Positive],
+    BeforeValidator(_one_or_more),
+    Field(min_length=1),
+    WithJsonSchema({"anyOf": [_LENGTH, {"type": "array", "items": _LENGTH, "minItems": 1}]}),
+]
+
+
+class Workload(Strict):
+    """What is sent to the server while it is measured."""
+
+    kind: Literal["text", "synthetic"] = Field(
+        description="text: prompts from a file. synthetic: random tokens, which cannot judge speculation."
+    )
+    prompts: StudyPath | None = Field(
+        default=None,
+        description="For kind text: a JSONL file of prompts, relative to the study file.",
+    )
+    prompt_tokens: Lengths | None = Field(
+        default=None,
+        description="For kind synthetic: length of each random prompt, in tokens; of a list, each in turn.",
+    )
+    shared_prefix: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = Field(
+        default=0.0,
+        description="For kind synthetic: share of each prompt, from its begin, that all prompts of a run "
+        "have in common, so that a prefix cache can answer it.",
+    )
+    output_tokens: Annotated[int, Field(ge=2)] = Field(description="Longest answer, in tokens; at least 2.")
+    concurrency: Concurrencies = Field(
+        default_factory=list,
+        description="Closed loop: numbers of requests in flight, each measured on its own.",
+    )
+    rate: Rates = Field(
+        default_factory=list,
+        description="Open loop: requests a second, each measured on its own. Arrivals are Poisson and the "
+        "same for every configuration; latency runs from the time a request was meant to be sent. "
+        "Give concurrency, rate or both.",
+    )
+
+    @model_validator(mode="after")
+    def _has_a_pace(self) -> Workload:
+        if not self.concurrency and not self.rate:
+            raise refusal("give concurrency, rate or both")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self, info: ValidationInfo) -> Workload:
+        if self.kind == "text":
+            if self.prompts is None:
+                raise refusal("kind text needs prompts, the path of a JSONL file")
+            if self.prompt_tokens is not None:
+                raise refusal("belongs to kind synthetic; kind text takes prompts", "prompt_tokens")
+            if self.shared_prefix:
+                raise refusal("belongs to kind synthetic; kind text takes prompts", "shared_prefix")
+            if not self.prompts.is_file():
+                raise refusal(f"no such file: {self.prompts}", "prompts")
+            check_prompts(self.prompts, as_shown(self.prompts, info), conversations=not self.rate)
+        else:
+            if self.prompt_tokens is None:
+                raise refusal("kind synthetic needs prompt_tokens")
+            if self.prompts is not None:
+                raise refusal("belongs to kind text; kind synthetic takes prompt_tokens", "prompts")
+        return self
+
+
+class Throughput(Strict):
+    """How speed is measured, in every round, on every workload, at every concurrency and rate."""
+
+    endpoint: Literal["chat", "completions", "native"] | None = Field(
+        default=None,
+        description="Where requests go: chat is /v1/chat/completions, completions is /v1/completions "
+        "(a conversation as one text, without a chat template), native is SGLang's /generate. "
+        "Default: native for sglang, chat for llamacpp.",
+    )
+    seconds: Seconds = Field(default=30.0, description="Measured time, at least, after the warm-up.")
+    windows: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=5, description="Samples the measured time is cut into."
+    )
+    min_requests: Positive = Field(default=8, description="Completed requests, at least.")
+    workloads: dict[str, Workload] = Field(min_length=1, description="Workloads by name.")
+
+    @field_validator("workloads")
+    @classmethod
+    def _names_are_usable(cls, workloads: dict[str, Workload]) -> dict[str, Workload]:
+        for name in workloads:
+            check_name(name, name)
+        return workloads
