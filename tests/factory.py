@@ -55,8 +55,8 @@ class Drafts:
 class Cell:
     """One cell to be written; ``tok_s`` maps (workload, concurrency) to the mean over windows.
 
-    ``smoke``: prompts made by smoke_prompt; ``continuations``: their logprobs by id; ``suspect``: of 20 prompts
-    under each load, those that a detector found suspect.
+    ``smoke``: prompts made by smoke_prompt; ``continuations``: their logprobs by id; ``suspect``: how many of
+    20 prompts under each load each detector found suspect.
     """
 
     phase: str
@@ -280,8 +280,12 @@ def _run(cell: Cell, load: Load, tok_s: float, rng: random.Random, windows: int 
             "inspected": 40,
             "suspect": {name: 2 * prompts for name, prompts in cell.suspect.items()},
             "bad": {"repetition": 3} if cell.failed == "throughput" else {},
-            "first": {"detector": "repetition", "prompt_id": "p1", "text": "on and on and on"},
-            "prompts": {"inspected": 20, "suspect": dict(cell.suspect)},
+            "first": None,
+            "prompts": {
+                "inspected": 20,
+                "suspect": dict(cell.suspect),
+                "first": {"detector": "loop", "prompt_id": "p1", "text": "on and on and on"},
+            },
         },
         "errors": [],
         "client": {

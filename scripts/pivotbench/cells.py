@@ -16,6 +16,7 @@ from pivotbench.errors import UserError
 from pivotbench.files import fingerprint, sha256_of_file
 from pivotbench.results import STAGES, Stage
 from pivotbench.study import Study
+from pivotbench.study.continuations import read_continuations
 
 # Raised when a stage comes to measure something else, so that older results are made anew.
 METHOD: dict[Stage, int] = {"launch": 1, "smoke": 2, "throughput": 3, "teardown": 1}
@@ -109,8 +110,11 @@ def launch_request(study: Study, cell: Cell) -> dict[str, Any]:
 
 
 def smoke_request(study: Study) -> dict[str, Any]:
-    """Return what the smoke stage depends on beyond the launch."""
-    return study.smoke.model_dump(mode="json", exclude_none=True)
+    """Return what the smoke stage depends on beyond the launch; continuations by their content."""
+    request = study.smoke.model_dump(mode="json", exclude_none=True)
+    if study.smoke.continuations is not None:
+        request["continuations"] = read_continuations(study.smoke.continuations)
+    return request
 
 
 def throughput_request(study: Study) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pivotbench.agreement import Agreement, agree
 from pivotbench.comparison import (
     Comparison,
     Subject,
@@ -31,7 +32,8 @@ class Contest:
 
     ``alive``: configurations not eliminated, sorted by name. ``ranked``: those of them that have a metric
     value and ran in the phase's main environment, fastest mean first (ties by name). ``error``: the error
-    rate of one comparison at one look, after correction for all of them.
+    rate of one comparison at one look, after correction for all of them. ``agreement``: what the answers of
+    those that work show; who is out by them is among the ``eliminated``.
     """
 
     phase: str
@@ -46,6 +48,7 @@ class Contest:
     prior_sd: float | None
     synthetic: bool
     simulated: frozenset[str]
+    agreement: Agreement
 
     @property
     def leader(self) -> str | None:
@@ -91,7 +94,10 @@ def contest(
     with the best: the best is chosen by the same data, so any pair might have been the one looked at.
     """
     cells = [c for c in cells if c.phase == phase]
-    out = eliminated(cells)
+    broken = eliminated(cells)
+    working = {c.configuration for c in cells} - {e["configuration"] for e in broken}
+    agreement = agree(rules, phase, [c for c in cells if c.configuration in working])
+    out = sorted([*broken, *agreement.eliminated], key=lambda e: str(e["configuration"]))
     gone = {e["configuration"] for e in out}
     alive = tuple(sorted({c.configuration for c in cells} - gone))
     values = metric_values(rules, rows(c for c in cells if c.configuration in alive))
@@ -119,6 +125,7 @@ def contest(
         prior_sd=prior_sd,
         synthetic=any(v.synthetic for v in values.values()),
         simulated=frozenset(name for name, v in values.items() if v.simulated),
+        agreement=agreement,
     )
 
 

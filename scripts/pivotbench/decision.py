@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pivotbench.agreement import baseline
 from pivotbench.classes import classes
 from pivotbench.comparison import Comparison
 from pivotbench.contest import Contest, contest
@@ -16,7 +17,7 @@ from pivotbench.evidence import CellFiles
 from pivotbench.hypotheses import hypotheses
 from pivotbench.measurements import rows
 from pivotbench.next_levers import next_levers
-from pivotbench.racing import Race, baseline, prior_sd
+from pivotbench.racing import Race, prior_sd
 from pivotbench.speculation import speculation
 from pivotbench.statistics import mean_interval
 from pivotbench.threats import threats
@@ -37,6 +38,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
     base = _base(rules, races, speculative)
     reference = baseline(speculative.alive)
     judged = _judged(speculative, reference)
+    kept = [row for row in judged if row["a"] not in speculative.agreement.changed]
     winner, choice = _choose(base, reference, judged, speculative)
     entries = speculation(rules, speculative, reference, [r for r in table if r["phase"] == "speculative"])
     states = (backends, speculative)
@@ -64,8 +66,9 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "classes": groups,
             "comparisons": compared,
             "eliminated": [e for state in states for e in state.eliminated],
+            "agreement": [state.agreement.table for state in states if state.agreement.table],
             "speculation": entries,
-            "hypotheses": hypotheses(rules, backends, judged, entries, used, winner),
+            "hypotheses": hypotheses(rules, backends, kept, entries, used, winner),
             "next_levers": next_levers(rules, states, compared, entries, bool(speculative.subjects)),
             "threats": threats(rules, states, table, compared, hosts),
             "cost": cost(used, rules.gpus),
@@ -112,7 +115,11 @@ def _judged(state: Contest, reference: str | None) -> list[dict[str, Any]]:
 def _choose(
     base: str | None, reference: str | None, judged: Sequence[dict[str, Any]], state: Contest
 ) -> tuple[str | None, str]:
-    """Return the winner and the log line that says why."""
+    """Return the winner and the log line that says why.
+
+    Speculation that is shown to change the greedy text is never chosen: it no longer gives the model's
+    answers.
+    """
     if base is None:
         return None, "decision: no winner, no backend is healthy and ranked"
     if not state.subjects:
@@ -120,6 +127,13 @@ def _choose(
     if reference is None:
         return base, f"decision: {base} wins; its relaunch as baseline of speculation failed"
     faster = [c for c in judged if c["verdict"] == "faster" and c["a"] in state.ranked]
+    changed = [c["a"] for c in faster if c["a"] in state.agreement.changed]
+    faster = [c for c in faster if c["a"] not in changed]
+    if changed and not faster:
+        return base, (
+            f"decision: {base} wins; {', '.join(changed)} {'is' if len(changed) == 1 else 'are'} faster, but "
+            "not chosen: the greedy text is another than the baseline's"
+        )
     if faster:
         best = min(faster, key=lambda c: state.ranked.index(c["a"]))
         return best["a"], (

@@ -13,7 +13,9 @@ class DecisionRules:
 
     ``metric_weights`` maps workloads to positive weights; the one scalar that decides is the weighted
     geometric mean of output tok/s at ``metric_concurrency``. ``margin`` is relative: 0.02 is 2 %.
-    ``gpus``: how many one server uses, 0 for the CPU.
+    ``gpus``: how many one server uses, 0 for the CPU. ``reference``: whose answers the others' are held
+    against, None for the first by name; ``agreement_bound``: the mean distance of log probabilities, in nats,
+    that is no fault.
     """
 
     study: str
@@ -27,6 +29,8 @@ class DecisionRules:
     rounds_max: int
     gpus: int = 0
     speculative_base: str | None = None
+    reference: str | None = None
+    agreement_bound: float = 0.25
 
     @classmethod
     def from_study(cls, study: Any) -> DecisionRules:
@@ -44,6 +48,8 @@ class DecisionRules:
             rounds_max=decision.rounds.max,
             gpus=study.hosts.gpus,
             speculative_base=study.speculative_base,
+            reference=decision.reference,
+            agreement_bound=decision.agreement_bound,
         )
 
     @property

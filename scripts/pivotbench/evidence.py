@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,8 @@ class CellFiles:
             if content is not None and content["status"] == "failed":
                 return stage, _reason(content)
             if stage == "throughput" and (fired := _garbage(content)):
-                return stage, Reason.of("garbage", f"text received under load is garbage: {', '.join(fired)}")
+                why = f"text received under load is garbage: {', '.join(fired)}"
+                return stage, Reason.of("garbage_under_load", why)
         return None
 
     @property
@@ -81,6 +83,13 @@ def read_cell(folder: Path) -> CellFiles:
     )
 
 
+def load_in_words(run: Mapping[str, Any]) -> str:
+    """Return a run's load: a workload at a concurrency, or in an open loop at a rate."""
+    if run["concurrency"] is None:
+        return f"{run['workload']} at {run['rate_per_second']:g} requests/s"
+    return f"{run['workload']} at concurrency {run['concurrency']}"
+
+
 def _server(content: StageFile | None) -> dict[str, Any]:
     return dict((content or {}).get("server") or {})
 
@@ -93,4 +102,4 @@ def _reason(content: StageFile) -> Reason:
 
 def _garbage(throughput: StageFile | None) -> list[str]:
     runs = (throughput or {}).get("runs") or []
-    return sorted({name for run in runs for name in run.get("garbage") or []})
+    return sorted({name for run in runs for name in (run.get("answers") or {}).get("bad") or {}})

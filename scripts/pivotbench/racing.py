@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pivotbench.agreement import baseline
 from pivotbench.classes import classes
 from pivotbench.comparison import Comparison
 from pivotbench.contest import Contest, contest
@@ -78,11 +79,6 @@ def prior_sd(phase: str, races: Sequence[Race]) -> float | None:
     """Return the noise of phase one as a first guess for phase two; None for phase one itself."""
     noises = [r["noise"] for r in races if r["phase"] == "backends" and r["noise"] is not None]
     return float(noises[-1]["sd"]) if noises and phase == "speculative" else None
-
-
-def baseline(names: Iterable[str]) -> str | None:
-    """Return the ``<base>+none`` among the names of a speculative phase."""
-    return next((n for n in sorted(names) if n.endswith("+none")), None)
 
 
 def _who_runs_again(rules: DecisionRules, state: Contest, round_: int) -> tuple[set[str], str]:

@@ -25,6 +25,16 @@ class Threat(Enum):
     ENVIRONMENTS = "{names} ran in a different environment and are not ranked with the others"
     CONFOUNDED = "settings that nobody asked for differ between configurations, e.g. {example}"
     FAILED_REQUESTS = "{count} requests failed or fell short in measured runs"
+    ANSWERS_UNJUDGED = (
+        "the reference {reference} fails every smoke prompt of {phase}: whether answers are right is unknown"
+    )
+    REFERENCE_DOUBTFUL = (
+        "the reference {reference} fails {count} smoke prompts of {phase} that others answer well, "
+        "e.g. {example}"
+    )
+    REFERENCE_REPLACED = "the study's reference does not work, so answers are held against {reference}"
+    TEXT_CHANGED = "greedy text is not the baseline's, beyond rounding, with {names}: none of them can win"
+    UNSTEADY = "greedy answers do not repeat, asked again or after a relaunch, with {names}"
     ONE_HOST = "everything was measured on one host: another one of the same kind may differ"
 
 
@@ -42,7 +52,7 @@ def threats(
     """Return the threats that the evidence shows, each with its code and message."""
     found: list[tuple[Threat, dict[str, Any]]] = []
     for state in states:
-        found += _of_phase(rules, state)
+        found += [*_of_phase(rules, state), *_of_answers(state)]
     for threat, flag in (
         (Threat.CLIENT_BOUND, "client_bound"),
         (Threat.THROTTLED, "throttled"),
@@ -60,6 +70,24 @@ def threats(
     if len(hosts) == 1:
         found.append((Threat.ONE_HOST, {}))
     return [{"code": threat.name.lower(), "message": threat.value.format(**facts)} for threat, facts in found]
+
+
+def _of_answers(state: Contest) -> list[tuple[Threat, dict[str, Any]]]:
+    shown = state.agreement
+    facts: dict[str, Any] = {"reference": shown.reference, "phase": f"the {state.phase} phase"}
+    found: list[tuple[Threat, dict[str, Any]]] = []
+    if shown.unjudged:
+        found.append((Threat.ANSWERS_UNJUDGED, facts))
+    if shown.doubtful:
+        doubtful = {"count": len(shown.doubtful), "example": repr(shown.doubtful[0])}
+        found.append((Threat.REFERENCE_DOUBTFUL, facts | doubtful))
+    if shown.replaced:
+        found.append((Threat.REFERENCE_REPLACED, facts))
+    if shown.changed:
+        found.append((Threat.TEXT_CHANGED, {"names": ", ".join(sorted(shown.changed))}))
+    if shown.unsteady:
+        found.append((Threat.UNSTEADY, {"names": ", ".join(shown.unsteady)}))
+    return found
 
 
 def _of_phase(rules: DecisionRules, state: Contest) -> list[tuple[Threat, dict[str, Any]]]:

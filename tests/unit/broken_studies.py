@@ -329,7 +329,7 @@ BROKEN = [
         "continuations missing",
         changed("max_tokens: 8", "continuations: no.jsonl #<"),
         "smoke.continuations",
-        "cannot be read",
+        "no such file",
     ),
     ("gpus negative", changed("{gpus: 0}", "{gpus: -1} #<"), "hosts.gpus", "at least 0"),
     ("gpus missing", changed("{gpus: 0}", "{slot_wait_seconds: 1} #<"), "hosts.gpus", "is required"),

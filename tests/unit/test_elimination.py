@@ -7,6 +7,7 @@ from pivotbench.elimination import eliminated
 from pivotbench.results import Reason
 
 TIMEOUT = Reason.of("timeout", "no answer in 60 s")
+UNDER_LOAD = Reason.of("garbage_under_load", "texts received under load are garbage", ("!!!!",))
 SPEED = {("chat", 1): 50.0}
 
 
@@ -32,16 +33,16 @@ def test_failures_of_two_configurations_are_not_added_up() -> None:
 
 
 def test_garbage_under_load_eliminates_though_smoke_passed() -> None:
-    (out,) = eliminated([cell_files(Cell("backends", "a", 1, SPEED, failed="throughput", reason=GARBAGE))])
-    assert (out["stage"], out["code"]) == ("throughput", "garbage")
+    (out,) = eliminated([cell_files(Cell("backends", "a", 1, SPEED, failed="throughput", reason=UNDER_LOAD))])
+    assert (out["stage"], out["code"]) == ("throughput", "garbage_under_load")
 
 
 def test_garbage_in_a_run_eliminates_even_if_the_stage_said_ok() -> None:
     cell = cell_files(Cell("backends", "a", 1, SPEED))
     assert cell.throughput is not None
-    cell.throughput["runs"][0]["garbage"] = ["loop"]
+    cell.throughput["runs"][0]["answers"]["bad"] = {"loop": 1}
     (out,) = eliminated([cell])
-    assert (out["stage"], out["code"]) == ("throughput", "garbage")
+    assert (out["stage"], out["code"]) == ("throughput", "garbage_under_load")
     assert "loop" in out["reason"]
 
 

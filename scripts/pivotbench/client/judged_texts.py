@@ -16,9 +16,9 @@ def judge_texts(records: Sequence[RequestRecord]) -> dict[str, Any]:
     """Return {inspected, suspect, bad, first, prompts} over the answers in ``records``.
 
     ``suspect`` and ``bad`` count the answers by detector; ``first`` is the first bad answer {detector,
-    prompt_id, text}, its text cut to FIRST_CHARACTERS, or null. ``prompts`` {inspected, suspect, first} counts
-    prompts, since under greedy decoding one that is sent again gives no new evidence: one is suspect to a
-    detector where more than half of its answers are.
+    prompt_id, text}, its text cut to FIRST_CHARACTERS, or null. ``prompts`` {inspected, suspect, first}
+    counts prompts, since under greedy decoding one that is sent again gives no new evidence: one is suspect
+    to a detector where more than half of its answers are.
     """
     counts: dict[str, Counter[str]] = {"suspect": Counter(), "bad": Counter()}
     firsts: dict[str, dict[str, str]] = {}

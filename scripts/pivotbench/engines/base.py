@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from pivotbench.engines.counters import DraftCounters
+from pivotbench.engines.forced import Forced
 
 FlagValue = str | int | float | bool | list[str | int | float]
-Dialect = Literal["openai-chat", "sglang-generate"]
+Dialect = Literal["openai-chat", "openai-completions", "sglang-generate"]
+
+# What a study calls each dialect.
+ENDPOINTS: dict[str, Dialect] = {
+    "chat": "openai-chat",
+    "completions": "openai-completions",
+    "native": "sglang-generate",
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ class Engine(Protocol):
     """One kind of server. Implementations are stateless."""
 
     name: str
-    dialect: Dialect
+    dialects: tuple[Dialect, ...]  # what it answers; the first is used where a study names none
     stop_grace_seconds: float
     package: str  # the distribution that carries the engine's version
     reserved_flags: frozenset[str]  # the ones Pivotbench sets itself; a study may not
@@ -117,6 +125,14 @@ class Engine(Protocol):
 
     def draft_counters(self, url: str) -> DraftCounters | None:
         """Return what the running server has counted of its drafts; None where it does not tell."""
+        ...
+
+    def teacher_logprobs(self, url: str, prompt: str, continuation: str) -> Forced:
+        """Return the log probabilities the running server gives a continuation's first tokens.
+
+        Prompt and continuation are plain text, put into no chat form. Never raises: what kept the server
+        from telling is in the answer.
+        """
         ...
 
 

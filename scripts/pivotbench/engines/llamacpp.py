@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pivotbench.engines import llamacpp_forced
 from pivotbench.engines.base import (
     Command,
     Dialect,
@@ -24,6 +25,7 @@ from pivotbench.engines.base import (
 )
 from pivotbench.engines.control import ask
 from pivotbench.engines.counters import DraftCounters, read_counters
+from pivotbench.engines.forced import Forced
 from pivotbench.engines.packages import package_version
 from pivotbench.errors import UserError
 
@@ -69,7 +71,7 @@ class LlamaCpp:
     """The llama.cpp engine; see the Engine protocol for what each method promises."""
 
     name: str = "llamacpp"
-    dialect: Dialect = "openai-chat"
+    dialects: tuple[Dialect, ...] = ("openai-chat", "openai-completions")
     stop_grace_seconds: float = 5.0
     package: str = "xllamacpp"
     reserved_flags: frozenset[str] = frozenset({"model", "alias", "host", "port"})
@@ -192,6 +194,10 @@ class LlamaCpp:
             proposed="llamacpp:spec_decode_num_draft_tokens_total",
             accepted="llamacpp:spec_decode_num_accepted_tokens_total",
         )
+
+    def teacher_logprobs(self, url: str, prompt: str, continuation: str) -> Forced:
+        """Return the continuation's log probabilities, one request a token; see llamacpp_forced."""
+        return llamacpp_forced.teacher_logprobs(url, prompt, continuation)
 
 
 def served_names(answer: Any) -> set[str]:

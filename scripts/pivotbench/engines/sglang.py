@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pivotbench.engines import sglang_forced
 from pivotbench.engines.base import (
     Command,
     Dialect,
@@ -19,6 +20,7 @@ from pivotbench.engines.base import (
 )
 from pivotbench.engines.control import ask
 from pivotbench.engines.counters import DraftCounters, read_counters
+from pivotbench.engines.forced import Forced
 from pivotbench.engines.packages import package_version
 from pivotbench.engines.sglang_flags import ask_flags
 from pivotbench.engines.sglang_log import launch_phases
@@ -58,7 +60,7 @@ class SGLang:
     """The engine adapter for SGLang."""
 
     name = "sglang"
-    dialect: Dialect = "sglang-generate"
+    dialects: tuple[Dialect, ...] = ("sglang-generate", "openai-chat", "openai-completions")
     # After SIGTERM it waits 5 s for "GPU activity to settle" before it ends its schedulers.
     stop_grace_seconds = 10.0
     package = "sglang"
@@ -155,6 +157,10 @@ class SGLang:
             output_tokens="sglang:generation_tokens_total",
             verify_steps="sglang:spec_verify_calls_total",
         )
+
+    def teacher_logprobs(self, url: str, prompt: str, continuation: str) -> Forced:
+        """Return the continuation's log probabilities in one request; see sglang_forced."""
+        return sglang_forced.teacher_logprobs(url, prompt, continuation)
 
 
 def effective(info: Mapping[str, Any]) -> dict[str, Any]:

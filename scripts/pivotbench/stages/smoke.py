@@ -1,22 +1,34 @@
-"""Smoke: are the answers right enough that speed is worth measuring?"""
+"""Smoke: are the answers such that speed is worth measuring?
+
+The stage fails by itself only on what no working model writes ("bad" findings, logprobs that are not numbers)
+and on requests that got no whole answer. What a weak model may write too, a loop or a wrong sum, is recorded
+here and judged in the decision against what the reference configuration answers; see agreement.judgement.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from pivotbench.client import Answer, generate
-from pivotbench.detectors import expectation_met, inspect
+from pivotbench.client.dialects.reading import Alternative
+from pivotbench.detectors import inspect
 from pivotbench.engines import get_engine
+from pivotbench.engines.base import Engine
+from pivotbench.expectations import EXPECTATIONS, expected_of
+from pivotbench.lease.ensure import Server
 from pivotbench.lease.state import Record
 from pivotbench.results import Reason
 from pivotbench.stages.context import Context, failed_launch
 from pivotbench.stages.ending import died_or
 
-EXPECTATIONS = ("contains", "matches", "equals")
+# How far below the chosen token its alternatives are kept; the first beyond bounds all that are not.
+KEPT_NATS = 3.0
 
 
 def smoke(context: Context) -> None:
-    """Ask every prompt once, greedily, and judge each answer."""
+    """Ask every prompt ``repeats`` times, greedily; have the server follow the study's continuations."""
     earlier = context.read("launch")
     if earlier["status"] != "ok":
         context.skip_after("launch", earlier)
@@ -24,34 +36,41 @@ def smoke(context: Context) -> None:
     server = context.ensure()
     if isinstance(server, Record):
         reason, block = failed_launch(server)
-        context.write("failed", reason=reason, server=block, prompts=[])
+        context.write("failed", reason=reason, server=block, prompts=[], continuations=[])
         return
     try:
         engine = get_engine(context.request["engine"])
-        asked = context.work["prompts"]
-        answers, failure = generate(
+        prompts = context.work["prompts"]
+        said = generate(
             server.url,
-            engine.dialect,
+            engine.dialects[0],
             server.served_name,
-            [p["ask"] for p in asked],
+            [p["ask"] for p in prompts],
             context.work["max_tokens"],
+            repeats=context.work["repeats"],
             alive=server.alive,
         )
-        judged = [_judge(p, answer) for p, answer in zip(asked, answers, strict=False)]
-        broken = failure or _broken(answers)
-        verdict = died_or(server, broken) if broken else _verdict(judged)
+        judged = [_judge(p, answers) for p, answers in zip(prompts, said.answers, strict=False)]
+        broken = said.failure or _broken(said.answers)
+        followed = [] if broken else _follow(engine, server, context.work.get("continuations", ()))
+        if broken is None and not server.alive():
+            broken = Reason.of("server_died", "the server's process ended while it followed a continuation")
+        verdict = died_or(server, broken) if broken else _absolute(judged, followed)
         context.write(
             "failed" if verdict else "ok",
             reason=verdict,
             server=context.server_block(server),
             prompts=judged,
+            continuations=followed,
+            repeatability=_repeatability(judged),
+            logprobs_refused=said.logprobs_refused,
         )
     finally:
         server.release()
 
 
-def _broken(answers: list[Answer]) -> Reason | None:
-    for answer in answers:
+def _broken(answers: Sequence[Sequence[Answer]]) -> Reason | None:
+    for answer in (answer for repeats in answers for answer in repeats):
         if answer.status != "ok":
             return Reason.of(
                 "request_failed",
@@ -61,40 +80,87 @@ def _broken(answers: list[Answer]) -> Reason | None:
     return None
 
 
-def _judge(prompt: dict[str, Any], answer: Answer) -> dict[str, Any]:
-    findings = inspect(answer.text, answer.token_ids)
-    expectation = None
-    for kind in EXPECTATIONS:
-        if kind in prompt:
-            met = expectation_met(answer.text, **{kind: prompt[kind]})
-            expectation = {"kind": kind, "value": prompt[kind], "met": met}
+def _judge(prompt: dict[str, Any], answers: Sequence[Answer]) -> dict[str, Any]:
+    expected = expected_of(prompt)
+    judged = [_judge_answer(answer, expected) for answer in answers]
+    first = judged[0]
     return {
         "ask": prompt["ask"],
-        "text": answer.text,
-        "token_ids": answer.token_ids,
-        "finish_reason": answer.finish_reason,
-        "output_tokens": answer.output_tokens,
-        "detectors": [vars(f) for f in findings],
-        "expectation": expectation,
+        **{key: first[key] for key in ("text", "token_ids", "finish_reason", "output_tokens", "detectors")},
+        "expectation": {"kind": expected[0], "value": expected[1], "met": first["met"]} if expected else None,
+        "answers": judged,
     }
 
 
-def _verdict(judged: list[dict[str, Any]]) -> Reason | None:
-    for answer in judged:
-        bad = [d["name"] for d in answer["detectors"] if d["verdict"] == "bad"]
-        if bad:
+def _judge_answer(answer: Answer, expected: tuple[str, str] | None) -> dict[str, Any]:
+    findings = inspect(answer.text, answer.token_ids, answer.logprobs)
+    return {
+        "text": answer.text,
+        "token_ids": answer.token_ids,
+        "logprobs": [_number(value) for value in answer.logprobs] if answer.logprobs is not None else None,
+        "alternatives": [_near(place) for place in answer.alternatives] if answer.alternatives else None,
+        "finish_reason": answer.finish_reason,
+        "output_tokens": answer.output_tokens,
+        "detectors": [vars(f) for f in findings],
+        "met": EXPECTATIONS[expected[0]](answer.text, expected[1]) if expected else None,
+    }
+
+
+def _number(value: float | None) -> float | None:
+    """Return a logprob as JSON can carry it: NaN and the infinities are null."""
+    return round(value, 5) if value is not None and math.isfinite(value) else None
+
+
+def _near(place: Sequence[Alternative]) -> list[list[Any]]:
+    """Return the likeliest tokens within KEPT_NATS of the first, and the next one, as [id, text, logprob]."""
+    kept: list[list[Any]] = []
+    for token, text, value in place:
+        logprob = _number(value)
+        kept.append([token, text, logprob])
+        top = kept[0][2]
+        if top is None or logprob is None or top - logprob > KEPT_NATS:
+            break
+    return kept
+
+
+def _follow(engine: Engine, server: Server, continuations: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+    followed = []
+    for entry in continuations:
+        forced = engine.teacher_logprobs(server.url, entry["prompt"], entry["continuation"])
+        told = forced.logprobs
+        followed.append(
+            {
+                **entry,
+                "token_logprobs": None if told is None else [_number(value) for value in told],
+                "at_most": list(forced.at_most),
+                "why": forced.why,
+            }
+        )
+    return followed
+
+
+def _repeatability(judged: Sequence[dict[str, Any]]) -> float | None:
+    """Return the share of prompts whose answers are all the same text; None where each was asked once."""
+    repeated = [p["answers"] for p in judged if len(p["answers"]) > 1]
+    same = sum(len({answer["text"] for answer in answers}) == 1 for answers in repeated)
+    return same / len(repeated) if repeated else None
+
+
+def _absolute(judged: Sequence[dict[str, Any]], followed: Sequence[dict[str, Any]]) -> Reason | None:
+    for prompt in judged:
+        for answer in prompt["answers"]:
+            bad = [d["name"] for d in answer["detectors"] if d["verdict"] == "bad"]
+            if bad:
+                return Reason.of(
+                    "garbage",
+                    f"the answer to {prompt['ask']!r} is garbage ({', '.join(bad)})",
+                    (answer["text"][:200],),
+                )
+    for entry in followed:
+        if entry["token_logprobs"] and None in entry["token_logprobs"]:
             return Reason.of(
                 "garbage",
-                f"the answer to {answer['ask']!r} is garbage ({', '.join(bad)})",
-                (answer["text"][:200],),
-            )
-    for answer in judged:
-        wanted = answer["expectation"]
-        if wanted and not wanted["met"]:
-            return Reason.of(
-                "wrong_answer",
-                f"the answer to {answer['ask']!r} misses what the study expects "
-                f"({wanted['kind']} {wanted['value']!r})",
-                (answer["text"][:200],),
+                f"the log probabilities of the continuation {entry['id']!r} are not all numbers",
+                (f"{entry['prompt']}|{entry['continuation']}: {entry['token_logprobs']}",),
             )
     return None

@@ -5,20 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from pivotbench.client import LoadPlan, measure, write_requests
+from pivotbench.client.witness import Witness
 from pivotbench.engines import get_engine
+from pivotbench.engines.base import ENDPOINTS
+from pivotbench.evidence import load_in_words
 from pivotbench.lease.state import Record
 from pivotbench.results import Reason, Stage
 from pivotbench.stages.context import Context, failed_launch
 from pivotbench.stages.ending import died_or
+from pivotbench.telemetry import Sampler, write_readings
 
 EARLIER: tuple[Stage, ...] = ("launch", "smoke")
 REQUESTS = "requests.parquet"
+TELEMETRY = "telemetry.parquet"
 
 
 def throughput(context: Context) -> None:
-    """Measure every workload on the cell's server; keep every request in requests.parquet."""
-    raw = context.folder / REQUESTS
+    """Measure every workload on the cell's server; keep every request and every reading of its hardware."""
+    raw, seen = context.folder / REQUESTS, context.folder / TELEMETRY
     raw.unlink(missing_ok=True)
+    seen.unlink(missing_ok=True)
     for stage in EARLIER:
         earlier = context.read(stage)
         if earlier["status"] != "ok":
@@ -27,24 +33,32 @@ def throughput(context: Context) -> None:
     server = context.ensure()
     if isinstance(server, Record):
         reason, block = failed_launch(server)
-        context.write("failed", reason=reason, server=block, runs=[], requests_file=None)
+        context.write("failed", reason=reason, server=block, runs=[], requests_file=None, telemetry_file=None)
         return
     try:
         plan = _plan(context)
         engine = get_engine(context.request["engine"])
-        outcome = measure(
-            server.url, engine.dialect, server.served_name, plan, alive=server.alive, progress=context.say
-        )
-        kept = None
-        if outcome.records:
-            kept = write_requests(raw, outcome.records)
+        endpoint = context.work.get("endpoint")
+        dialects = engine.dialects if endpoint is None else (ENDPOINTS[endpoint],)
+        with Sampler(server.gpus(), server.pids) as sampler:
+            witness = Witness(sampler, lambda: engine.draft_counters(server.url))
+            outcome = measure(
+                server.url,
+                dialects,
+                server.served_name,
+                plan,
+                alive=server.alive,
+                progress=context.say,
+                witness=witness,
+            )
         failure = died_or(server, outcome.reason) if outcome.reason else _garbage(outcome.runs)
         context.write(
             "failed" if failure else "ok",
             reason=failure,
             server=context.server_block(server),
             runs=outcome.runs,
-            requests_file=kept,
+            requests_file=write_requests(raw, outcome.records) if outcome.records else None,
+            telemetry_file=write_readings(seen, witness.runs) if witness.runs else None,
         )
     finally:
         server.release()
@@ -61,9 +75,13 @@ def _plan(context: Context) -> LoadPlan:
 
 def _garbage(runs: list[dict[str, Any]]) -> Reason | None:
     for run in runs:
-        if run["garbage"]:
-            where = f"{run['workload']} at concurrency {run['concurrency']}"
+        answers = run["answers"]
+        if answers["bad"]:
+            first, count = answers["first"], max(answers["bad"].values())
             return Reason.of(
-                "garbage", f"answers under load are garbage ({where}: {', '.join(run['garbage'])})"
+                "garbage_under_load",
+                f"{count} of {answers['inspected']} answers under load are garbage ({load_in_words(run)}: "
+                f"{', '.join(answers['bad'])}), first that to {first['prompt_id']}",
+                (first["text"][:200],),
             )
     return None

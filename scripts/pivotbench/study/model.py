@@ -204,12 +204,14 @@ class Study(Strict):
         """Return the study as plain data that is equal for studies that ask for the same.
 
         The order of keys, how configurations are written, where the files lie and which interpreter runs
-        make no difference; prompt files stand by the SHA-256 of their content.
+        make no difference; files of prompts and continuations stand by the SHA-256 of their content.
         """
         data = self.model_dump(mode="json", exclude_none=True, exclude={"python", "backends", "speculative"})
         for name, workload in self.throughput.workloads.items():
             if workload.prompts is not None:
                 data["throughput"]["workloads"][name]["prompts"] = sha256_of_file(workload.prompts)
+        if self.smoke.continuations is not None:
+            data["smoke"]["continuations"] = sha256_of_file(self.smoke.continuations)
         data["configurations"] = self.configurations
         data["speculative_base"] = self.speculative_base
         data["speculations"] = self.speculations

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from pivotbench.arithmetic import evaluate
+from pivotbench.expectations import EXPECTATIONS
+from pivotbench.study.continuations import read_continuations
 from pivotbench.study.fields import (
     Positive,
     Seconds,
     Strict,
+    StudyPath,
     Text,
+    as_shown,
     refusal,
 )
 
@@ -23,10 +29,13 @@ class SmokePrompt(Strict):
     contains: Text | None = Field(default=None, description="The answer must contain this text.")
     matches: Text | None = Field(default=None, description="The answer must match this regular expression.")
     equals: Text | None = Field(default=None, description="The answer, trimmed, must be this text.")
+    arithmetic: Text | None = Field(
+        default=None, description="The answer must state the value of this sum, e.g. `17*23`, as a number."
+    )
 
     @model_validator(mode="after")
     def _one_expectation(self) -> SmokePrompt:
-        given = [key for key in ("contains", "matches", "equals") if getattr(self, key) is not None]
+        given = [key for key in EXPECTATIONS if getattr(self, key) is not None]
         if len(given) > 1:
             raise refusal(f"give one expectation, not {' and '.join(given)}", given[1])
         if self.matches is not None:
@@ -34,6 +43,11 @@ class SmokePrompt(Strict):
                 re.compile(self.matches)
             except (re.error, RecursionError, OverflowError) as error:
                 raise refusal(f"not a regular expression: {error}", "matches") from None
+        if self.arithmetic is not None:
+            try:
+                evaluate(self.arithmetic)
+            except ValueError as error:
+                raise refusal(f"{error}", "arithmetic") from None
         return self
 
 
@@ -41,7 +55,23 @@ class Smoke(Strict):
     """The smoke test: does the server answer sensibly at all?"""
 
     max_tokens: Positive = Field(default=64, description="Longest answer, in tokens.")
+    repeats: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=2, description="How often each question is asked, to see whether its answer repeats."
+    )
     prompts: list[SmokePrompt] = Field(min_length=1, description="Questions, asked one at a time.")
+    continuations: StudyPath | None = Field(
+        default=None,
+        description="A JSONL file of fixed continuations, whose log probabilities tell backends apart.",
+    )
+
+    @field_validator("continuations")
+    @classmethod
+    def _can_be_read(cls, file: Path | None, info: ValidationInfo) -> Path | None:
+        if file is not None:
+            if not file.is_file():
+                raise refusal(f"no such file: {file}")
+            read_continuations(file, as_shown(file, info))
+        return file
 
     @model_validator(mode="after")
     def _asks_once(self) -> Smoke:
@@ -91,7 +121,13 @@ class Decision(Strict):
     )
     rounds: Rounds = Field(default_factory=Rounds, description="Relaunches of each configuration.")
     reference: str | None = Field(
-        default=None, description="Configuration that the others' answers and speeds are set against."
+        default=None,
+        description="Configuration that the others' answers are held against. "
+        "Default: the first by name that works.",
+    )
+    agreement_bound: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = Field(
+        default=0.25,
+        description="Mean distance of log probabilities from the reference's, in nats, that is no fault.",
     )
 
 

@@ -16,8 +16,8 @@ class Ask:
     """What one request asks for. Decoding is greedy (temperature 0).
 
     ``ignore_eos`` makes the answer exactly ``max_tokens`` long; ``token_ids`` asks for them, for their
-    logprobs and for the likeliest alternatives, where the dialect can give them. ``prompt_ids`` are sent in place of the messages: a synthetic
-    prompt, or the messages in the model's chat form.
+    logprobs and for the likeliest alternatives, where the dialect can give them. ``prompt_ids`` are sent in
+    place of the messages: a synthetic prompt, or the messages in the model's chat form.
     """
 
     messages: tuple[Message, ...]

@@ -1,0 +1,62 @@
+"""How far the log probabilities of fixed continuations lie from the reference's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from pivotbench.agreement.reading import Followed
+
+# Below this, a token is as good as impossible (2e-9), and differences are of no consequence.
+LEAST_NATS = -20.0
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Mean absolute difference of log probabilities over some tokens, and the farthest continuation."""
+
+    mean_nats: float
+    tokens: int
+    farthest: str
+
+
+def distance(
+    reference: Mapping[str, Sequence[Followed]], other: Mapping[str, Sequence[Followed]]
+) -> Distance | None:
+    """Return the distance over the continuations that both followed; None where there is none.
+
+    For each token the mean over a configuration's launches is taken first: what a relaunch changes is no
+    difference between configurations. Where one of the two is only known to be at most so likely, the
+    difference counts as far as it is sure, so the figure errs on the low side.
+    """
+    differences: dict[str, list[float]] = {}
+    for name in reference.keys() & other.keys():
+        (ours, our_bounds), (theirs, their_bounds) = _mean(reference[name]), _mean(other[name])
+        differences[name] = [
+            _difference(a, b, place in our_bounds, place in their_bounds)
+            for place, (a, b) in enumerate(zip(ours, theirs, strict=False))
+        ]
+    every = [d for values in differences.values() for d in values]
+    if not every:
+        return None
+    farthest = max(sorted(differences), key=lambda name: fmean(differences[name] or [0.0]))
+    return Distance(fmean(every), len(every), farthest)
+
+
+def _mean(launches: Sequence[Followed]) -> tuple[list[float], frozenset[int]]:
+    values = [
+        fmean(max(value, LEAST_NATS) for value in place)
+        for place in zip(*(launch.logprobs for launch in launches), strict=False)
+    ]
+    return values, frozenset().union(*(launch.at_most for launch in launches))
+
+
+def _difference(one: float, other: float, one_at_most: bool, other_at_most: bool) -> float:
+    if one_at_most and other_at_most:
+        return 0.0
+    if one_at_most:
+        return max(0.0, other - one)
+    if other_at_most:
+        return max(0.0, one - other)
+    return abs(one - other)

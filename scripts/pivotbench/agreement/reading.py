@@ -1,0 +1,118 @@
+"""What smoke.json files hold of one configuration's answers, over all its rounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from pivotbench.evidence import CellFiles
+
+Problem = Literal["garbage", "wrong_answer"]
+Alternative = tuple[int | None, str | None, float | None]
+
+
+@dataclass(frozen=True)
+class Said:
+    """One answer: its text, and where the server told them its token ids and the likeliest alternatives.
+
+    ``problem``: garbage where a detector finds it suspect, wrong_answer where it misses what the study
+    expects, None for a good answer. ``signs`` names the detectors or the expectation.
+    """
+
+    text: str
+    token_ids: tuple[int, ...] | None
+    alternatives: tuple[tuple[Alternative, ...], ...] | None
+    problem: Problem | None
+    signs: str
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The log probabilities, in nats, of one continuation in one launch; see engines.forced."""
+
+    text: str
+    logprobs: tuple[float, ...]
+    at_most: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """One configuration: its answers by prompt in the order they were given, its continuations by id."""
+
+    configuration: str
+    answers: Mapping[str, Sequence[Said]]
+    followed: Mapping[str, Sequence[Followed]]
+    repeats: tuple[int, int]
+
+    @cached_property
+    def problems(self) -> dict[str, Problem]:
+        """The prompts it fails: more than half of its answers to them, over all rounds, have a problem."""
+        found: dict[str, Problem] = {}
+        for ask, answers in self.answers.items():
+            counted = Counter(a.problem for a in answers if a.problem is not None)
+            if counted.total() * 2 > len(answers):
+                found[ask] = counted.most_common(1)[0][0]
+        return found
+
+    def failing(self, ask: str) -> Said:
+        """Return the first answer to a failed prompt that shows its problem."""
+        return next(a for a in self.answers[ask] if a.problem == self.problems[ask])
+
+    @property
+    def steady(self) -> int:
+        """On how many prompts all answers, over all rounds, are the same text."""
+        return sum(len({a.text for a in answers}) == 1 for answers in self.answers.values())
+
+
+def witnesses(cells: Iterable[CellFiles]) -> dict[str, Witness]:
+    """Return who answered the smoke test, sorted by name; rounds in which that stage failed say nothing."""
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    for cell in sorted(cells, key=lambda c: (c.configuration, c.round)):
+        if cell.smoke is not None and cell.smoke["status"] == "ok":
+            by_name.setdefault(cell.configuration, []).append(cell.smoke)
+    return {name: _witness(name, files) for name, files in by_name.items()}
+
+
+def _witness(name: str, files: Sequence[Mapping[str, Any]]) -> Witness:
+    answers: dict[str, list[Said]] = {}
+    followed: dict[str, list[Followed]] = {}
+    same = repeated = 0
+    for file in files:
+        for prompt in file["prompts"]:
+            said = [_said(answer, prompt.get("expectation")) for answer in prompt["answers"]]
+            answers.setdefault(prompt["ask"], []).extend(said)
+            if len(said) > 1:
+                repeated += 1
+                same += len({answer.text for answer in said}) == 1
+        for entry in file.get("continuations") or ():
+            if entry["token_logprobs"]:
+                told = Followed(
+                    entry["prompt"] + entry["continuation"],
+                    tuple(entry["token_logprobs"]),
+                    frozenset(entry["at_most"]),
+                )
+                followed.setdefault(entry["id"], []).append(told)
+    return Witness(name, answers, followed, (same, repeated))
+
+
+def _said(answer: Mapping[str, Any], expectation: Mapping[str, Any] | None) -> Said:
+    suspect = [d["name"] for d in answer["detectors"] if d["verdict"] != "ok"]
+    problem: Problem | None = None
+    signs = ""
+    if suspect:
+        problem, signs = "garbage", ", ".join(suspect)
+    elif expectation is not None and answer["met"] is False:
+        problem, signs = "wrong_answer", f"{expectation['kind']} {expectation['value']!r}"
+    ids, alternatives = answer.get("token_ids"), answer.get("alternatives")
+    return Said(
+        text=answer["text"],
+        token_ids=None if ids is None else tuple(ids),
+        alternatives=None
+        if alternatives is None
+        else tuple(tuple((i, text, value) for i, text, value in place) for place in alternatives),
+        problem=problem,
+        signs=signs,
+    )
