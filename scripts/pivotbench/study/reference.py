@@ -87,8 +87,8 @@ Each of `turns` is sent after the answer to the one before, with the real answer
 history; nothing of it is cut, so the context must hold all turns and answers. A worker keeps a conversation to
 its end. Only the first turn is salted: a prefix cache may answer the history of the later ones.
 
-[prompts/](prompts/) holds `repetitive.jsonl` (answers repeat the prompt, the best case for drafting),
-`free.jsonl` (open prose, a hard case), `code.jsonl` and `question-answering.jsonl`.
+[prompts/](prompts/README.md) holds ready-made sets, from open prose (the hard case for drafting) over code,
+questions and conversations to extraction and copying (the best case).
 """
 
 
