@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
 
+from pivotbench.client.connection import Pool
 from pivotbench.client.dialects import Ask, Message
-from pivotbench.client.request import Exchange, Identity, RequestRecord, Target, new_session
+from pivotbench.client.request import Exchange, Identity, RequestRecord, Target
 from unit.streaming_server import Handler, Stream, StreamingServer
 
 ASK: tuple[Message, ...] = ({"role": "user", "content": "hi"},)
@@ -17,7 +19,7 @@ ASK: tuple[Message, ...] = ({"role": "user", "content": "hi"},)
 def ask_once(handler: Handler, *, tokens: int = 3, stall: float = 5.0, times: int = 1) -> list[RequestRecord]:
     async def go(url: str) -> list[RequestRecord]:
         records = []
-        async with new_session(1) as session:
+        with contextlib.closing(Pool(url)) as pool:
             for index in range(times):
                 exchange = Exchange(
                     Identity("w", "text", 1, index, "p"),
@@ -25,7 +27,7 @@ def ask_once(handler: Handler, *, tokens: int = 3, stall: float = 5.0, times: in
                     "openai-chat",
                     asyncio.get_running_loop().time(),
                 )
-                await exchange.run(session, Target(url, "openai-chat", "m", stall))
+                await exchange.run(pool, Target(url, "openai-chat", "m", stall))
                 records.append(exchange.record(measured=True))
         return records
 
@@ -182,11 +184,11 @@ def test_sglang_is_asked_in_the_models_chat_form_before_time_begins(has_chat_for
         await stream.event("[DONE]")
 
     async def go(url: str) -> RequestRecord:
-        async with new_session(1) as session:
+        with contextlib.closing(Pool(url)) as pool:
             ask = Ask(ASK, 8, ignore_eos=False)
             began = asyncio.get_running_loop().time()
             exchange = Exchange(Identity("w", "text", 1, 0, "p"), ask, "sglang-generate", began)
-            await exchange.run(session, Target(url, "sglang-generate", "m", 5.0))
+            await exchange.run(pool, Target(url, "sglang-generate", "m", 5.0))
             return exchange.record(measured=True)
 
     with StreamingServer(sglang) as server:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import time
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Literal
 
-import aiohttp
-
+from pivotbench.client.connection import Pool
 from pivotbench.client.dialects import (
     AnswerError,
     Ask,
@@ -22,7 +20,9 @@ from pivotbench.client.dialects import (
     reader_of,
     spread_tokens,
 )
-from pivotbench.client.sse import EventParser
+from pivotbench.client.http import BadResponseError
+from pivotbench.client.json_bytes import decode, encode
+from pivotbench.client.sse import END_MARK, EventParser
 from pivotbench.engines.base import Dialect
 
 RequestStatus = Literal["ok", "failed", "short", "timeout", "cut"]
@@ -64,8 +64,8 @@ class RequestRecord:
     end of the measured time). ttft, tpot and e2e are null unless ok, so that a broken answer is never a
     fast one. ``measured`` is true for a request of the measured series that ended within the measured time.
     ``chunk_tokens`` sum to ``output_tokens``, the server's count, where it is known. ttft and e2e run from
-    ``intended_seconds`` where there is one (open loop), else from ``sent_seconds``. ``prompt_ids_sent`` is the
-    length of a prompt that was sent as token ids.
+    ``intended_seconds`` where there is one (open loop), else from ``sent_seconds``. ``prompt_ids_sent`` is
+    the length of a prompt that was sent as token ids.
     """
 
     workload: str
@@ -117,92 +117,89 @@ class Exchange:
 
     def __post_init__(self) -> None:
         self.reader = reader_of(self.dialect)
+        self._events = EventParser()
+        self._ended = False
 
-    async def run(self, session: aiohttp.ClientSession, target: Target) -> None:
+    async def run(self, pool: Pool, target: Target) -> None:
         """Send the request and read it to its end; what went wrong is kept as status and error.
 
         A timeout is ``stall_seconds`` without a token, or a stream slower than a token a second
         beyond that. Being cancelled leaves the status "cut". Where the dialect needs the messages in chat
         form first, that is asked for before the request's time begins.
         """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + target.stall_seconds + self.ask.max_tokens
+        self._newest = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(target.stall_seconds) as silence:
-                await self._into_chat_form(session, target)
-                while (ended := await self._stream(session, target, silence, deadline)) is None:
-                    pass
+            async with asyncio.timeout(None) as silence:
+                self._watch(silence, target.stall_seconds, self._newest + self.ask.max_tokens)
+                await self._into_chat_form(pool, target)
+                body = encode(body_of(target.dialect, self.ask, target.model_name))
+                reply = await pool.post(pool.address.post(path_of(target.dialect), body), self)
         except TimeoutError:
             self._fail("timeout", f"no token for {target.stall_seconds:g} s, or slower than a token a second")
         except AnswerError as error:
             self._fail("failed", f"reported in the stream: {error}")
-        except (aiohttp.ClientError, OSError) as error:
+        except OSError as error:
             self.connection_lost = True
             self._fail("failed", f"connection lost: {type(error).__name__}: {error}")
+        except BadResponseError as error:
+            self._fail("failed", str(error))
         except ValueError as error:
             self._fail("failed", f"not a JSON event: {error}")
         else:
-            if self.status == "cut":
-                self._judge_end(bool(ended))
+            if reply.status != 200:
+                said = reply.body.decode("utf-8", errors="replace")[:300]
+                self._fail("failed", f"HTTP {reply.status}: {said}")
+            else:
+                self._judge_end()
+        finally:
+            self._watching.cancel()
         if self.end_seconds is None:
-            self.end_seconds = loop.time() - self.origin
+            self.end_seconds = time.monotonic() - self.origin
 
-    async def _into_chat_form(self, session: aiohttp.ClientSession, target: Target) -> None:
+    def sent(self, seconds: float) -> None:
+        """Take the time at which the request begins to leave."""
+        self.sent_seconds = seconds - self.origin
+
+    def received(self, body: bytes, seconds: float) -> None:
+        """Take a piece of the stream. Raises AnswerError, and ValueError for what is no JSON."""
+        at = seconds - self.origin
+        reader = self.reader
+        for data in self._events.feed(body):
+            if data == END_MARK:
+                self._ended = True
+                continue
+            chunk = reader.read(decode(data), at)
+            if chunk:
+                self.chunks.append(chunk)
+                self._newest = seconds
+            if self.end_seconds is None and reader.tally.finish_reason:
+                self.end_seconds = at
+
+    def _watch(self, silence: asyncio.Timeout, stall_seconds: float, slowest: float) -> None:
+        """Look again whenever the silence could have become too long; a token costs no timer."""
+        loop = asyncio.get_running_loop()
+        until = min(self._newest, slowest) + stall_seconds
+        if until <= loop.time():
+            silence.reschedule(loop.time())
+        else:
+            self._watching = loop.call_at(until, self._watch, silence, stall_seconds, slowest)
+
+    async def _into_chat_form(self, pool: Pool, target: Target) -> None:
         """Put the messages into the model's chat form; a model without one is asked with their plain text."""
         path = chat_form_path(target.dialect)
-        if path is None:
+        if path is None or self.ask.prompt_ids is not None:
             return
-        url, body = target.url.rstrip("/") + path, chat_form_body(self.ask, target.model_name)
-        async with session.post(url, json=body, trace_request_ctx=Connection()) as response:
-            answer = await response.json(content_type=None) if response.status == 200 else None
+        whole, body = Whole(), encode(chat_form_body(self.ask, target.model_name))
+        reply = await pool.post(pool.address.post(path, body), whole)
+        answer = decode(whole.body) if reply.status == 200 else None
         self.ask = replace(self.ask, prompt_ids=chat_form(answer))
-
-    async def _stream(
-        self, session: aiohttp.ClientSession, target: Target, silence: asyncio.Timeout, deadline: float
-    ) -> bool | None:
-        """Read the whole stream and return whether it ended with its end mark.
-
-        None where a connection kept from an earlier request turned out to be closed before the server
-        saw this one: that is to be sent again, on the next. (llama.cpp promises to keep a connection and
-        closes it after each stream.)
-        """
-        loop = asyncio.get_running_loop()
-        parser, ended = EventParser(), False
-        body = body_of(target.dialect, self.ask, target.model_name)
-        url = target.url.rstrip("/") + path_of(target.dialect)
-        connection = Connection()
-        self.sent_seconds = loop.time() - self.origin
-        try:
-            response = await session.post(url, json=body, trace_request_ctx=connection)
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            if connection.reused:
-                return None
-            raise
-        async with response:
-            if response.status != 200:
-                said = (await response.text(errors="replace"))[:300]
-                self._fail("failed", f"HTTP {response.status}: {said}")
-                return False
-            async for received in response.content.iter_any():
-                now = loop.time()
-                for data in parser.feed(received):
-                    if data == "[DONE]":
-                        ended = True
-                        continue
-                    chunk = self.reader.read(json.loads(data), now - self.origin)
-                    if chunk:
-                        self.chunks.append(chunk)
-                        silence.reschedule(min(now + target.stall_seconds, deadline))
-                    if self.end_seconds is None and self.reader.tally.finish_reason:
-                        self.end_seconds = now - self.origin
-        return ended
 
     def _fail(self, status: RequestStatus, error: str) -> None:
         self.status, self.error = status, error
 
-    def _judge_end(self, ended: bool) -> None:
+    def _judge_end(self) -> None:
         tally, asked = self.reader.tally, self.ask.max_tokens
-        if tally.finish_reason is None or not ended:
+        if tally.finish_reason is None or not self._ended:
             missing = "a finish reason" if tally.finish_reason is None else "its end mark"
             self._fail("short", f"the stream ended without {missing}")
         elif self.ask.ignore_eos and tally.output_tokens is not None and tally.output_tokens < asked:
@@ -259,29 +256,15 @@ def whole_text(chunks: list[Chunk]) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-@dataclass
-class Connection:
-    """Whether a request went out on a connection kept from an earlier one."""
+class Whole:
+    """Receives an answer that is no stream."""
 
-    reused: bool = False
+    def __init__(self) -> None:
+        self.body = b""
 
+    def sent(self, seconds: float) -> None:
+        """Nobody asks when it left."""
 
-async def _note_reuse(
-    _: aiohttp.ClientSession, context: SimpleNamespace, __: aiohttp.TraceConnectionReuseconnParams
-) -> None:
-    context.trace_request_ctx.reused = True
-
-
-def new_session(streams: int) -> aiohttp.ClientSession:
-    """Return a pool of kept-alive connections, one a stream, which no proxy variable can redirect.
-
-    Requests must carry a Connection as ``trace_request_ctx``.
-    """
-    trace = aiohttp.TraceConfig()
-    trace.on_connection_reuseconn.append(_note_reuse)
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=streams),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=10.0),
-        trust_env=False,
-        trace_configs=[trace],
-    )
+    def received(self, body: bytes, seconds: float) -> None:  # noqa: ARG002
+        """Keep a piece."""
+        self.body += body

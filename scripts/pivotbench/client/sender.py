@@ -7,8 +7,9 @@ import time
 from types import TracebackType
 from typing import Protocol
 
+from pivotbench.client.connection import Pool
 from pivotbench.client.lag import LagSampler
-from pivotbench.client.request import Exchange, Target, new_session
+from pivotbench.client.request import Exchange, Target
 
 
 class Sender(Protocol):
@@ -36,7 +37,7 @@ class LocalSender:
         self._lag = LagSampler()
 
     async def __aenter__(self) -> LocalSender:
-        self._session = new_session(self._streams)
+        self._pool = Pool(self._target.url)
         self._sampling = asyncio.create_task(self._lag.run())
         return self
 
@@ -45,11 +46,11 @@ class LocalSender:
     ) -> None:
         self._sampling.cancel()
         await asyncio.gather(self._sampling, return_exceptions=True)
-        await self._session.close()
+        self._pool.close()
 
     async def run(self, exchange: Exchange) -> None:
         """Carry one exchange to its end."""
-        await exchange.run(self._session, self._target)
+        await exchange.run(self._pool, self._target)
 
     def lag_p99_seconds(self, begin: float, end: float) -> float | None:
         """Return the 99th percentile of this loop's lag."""
