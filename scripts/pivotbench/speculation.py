@@ -38,7 +38,8 @@ def speculation(
     """
     cells: dict[Load, dict[str, dict[int, list[Row]]]] = {}
     for row in rows:
-        if row["configuration"] in state.alive:
+        # At a rate the arrivals set the speed, not the server.
+        if row["configuration"] in state.alive and row["concurrency"] is not None:
             load = (row["workload"], row["concurrency"])
             rounds = cells.setdefault(load, {}).setdefault(row["configuration"], {})
             rounds.setdefault(row["round"], []).append(row)

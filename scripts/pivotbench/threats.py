@@ -64,7 +64,8 @@ def threats(
         found.append((Threat.SYNTHETIC, {}))
     if differing := next((c["confounders"][0] for c in comparisons if c["confounders"]), None):
         found.append((Threat.CONFOUNDED, {"example": differing}))
-    runs = {(r["launch_id"], r["workload"], r["concurrency"]): r["requests_failed"] for r in rows}
+    run = ("launch_id", "workload", "concurrency", "rate_per_second")
+    runs = {tuple(row[key] for key in run): row["requests_failed"] for row in rows}
     if count := sum(runs.values()):
         found.append((Threat.FAILED_REQUESTS, {"count": count}))
     if len(hosts) == 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import signal
 import socket
@@ -10,14 +12,18 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pivotbench.client import LoadPlan, RequestRecord, measure
+from pivotbench.client.witness import Witness
 from pivotbench.engines import engine_python
 from pivotbench.engines.base import FlagSpec, FlagValue
 from pivotbench.engines.llamacpp import LLAMACPP, SERVE_PROGRAM
 from pivotbench.provision import model_path
 from pivotbench.study import load_study
+from pivotbench.telemetry import Sampler
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "nonce-1"
@@ -159,6 +165,80 @@ def test_a_port_in_use_ends_it_with_the_reason(start: Start) -> None:
     second = start(SMALL, port=int(first.url.rpartition(":")[2]))
     assert second.process.wait(timeout=10) == 1
     assert any("couldn't bind" in line for line in second.log)
+
+
+def test_answers_and_metrics_of_a_speculating_server_agree_on_acceptance(
+    start: Start, tmp_path: Path
+) -> None:
+    server = start({**SMALL, "spec-type": ["ngram-simple"]})
+    prompts = tmp_path / "prompts.jsonl"
+    texts = ("Write the word hello again and again.", "Count to three, again and again: 1 2 3 1 2 3 1 2 3")
+    prompts.write_text("\n".join(json.dumps({"id": t[:5], "prompt": t}) for t in texts))
+    load = {"kind": "text", "prompts": str(prompts), "output_tokens": 96, "concurrency": [1, 2]}
+    plan = LoadPlan.from_json(
+        {"seconds": 0.5, "windows": 2, "min_requests": 2, "workloads": {"repetitive": load}}, seed="s"
+    )
+    server.wait_until_ready()
+    with Sampler([], lambda: [server.process.pid]) as sampler:
+        witness = Witness(sampler, lambda: LLAMACPP.draft_counters(server.url))
+        outcome = measure(
+            server.url,
+            LLAMACPP.dialects,
+            NAME,
+            plan,
+            alive=lambda: server.process.poll() is None,
+            progress=lambda _: None,
+            witness=witness,
+        )
+    assert outcome.reason is None
+    alone, together = (run["acceptance"]["metrics"] for run in outcome.runs)
+    assert alone["answers_share"] == 1.0, "at concurrency 1 no request is cut, so both count the same tokens"
+    assert alone["length"] == alone["answers_length"] > 1.0
+    assert together["differs"] is False
+    assert not any(
+        warning.startswith("acceptance_differs") for run in outcome.runs for warning in run["warnings"]
+    )
+    assert all(run["telemetry"]["host"]["server_cpu_percent"]["mean"] > 1 for run in outcome.runs)
+
+
+def measured(server: Server, workload: dict[str, Any]) -> tuple[dict[str, Any], list[RequestRecord]]:
+    """Return the only run and its measured requests."""
+    workloads = {"w": {"output_tokens": 8, "concurrency": [1], **workload}}
+    data = {"seconds": 0.2, "windows": 1, "min_requests": 3, "workloads": workloads}
+    outcome = measure(
+        server.url,
+        LLAMACPP.dialects,
+        NAME,
+        LoadPlan.from_json(data, seed="s"),
+        alive=lambda: server.process.poll() is None,
+        progress=lambda _: None,
+    )
+    assert outcome.reason is None
+    [run] = outcome.runs
+    return run, [r for r in outcome.records if r.measured and r.status == "ok"]
+
+
+def test_synthetic_prompts_are_exact_to_the_token_and_cached_as_far_as_they_share(start: Start) -> None:
+    server = start({**SMALL, "parallel": 1})
+    server.wait_until_ready()
+    workload = {"kind": "synthetic", "prompt_tokens": [60], "shared_prefix": 0.5}
+    run, records = measured(server, workload)
+    assert {r.prompt_tokens for r in records} == {60}
+    assert {r.cached_tokens for r in records} == {30}
+    assert run["prompt_tokens"]["hit_rate"] == 0.5
+    by_text = run["output_tokens"]["text"]
+    assert by_text["tokens"] == pytest.approx(by_text["server"], rel=0.1), "the server counts texts, too"
+
+
+def test_a_later_turn_finds_its_history_in_the_prefix_cache(start: Start, tmp_path: Path) -> None:
+    server = start({**SMALL, "parallel": 1})
+    server.wait_until_ready()
+    prompts = tmp_path / "talk.jsonl"
+    prompts.write_text('{"id": "a", "turns": ["Tell me of a fox.", "And then?", "How does it end?"]}')
+    _, records = measured(server, {"kind": "text", "prompts": str(prompts)})
+    assert [r.turn for r in records[:3]] == [0, 1, 2]
+    for before, after in itertools.pairwise(records[:3]):
+        assert (after.cached_tokens or 0) >= (before.prompt_tokens or 0)
 
 
 def example(flag: FlagSpec) -> list[str]:

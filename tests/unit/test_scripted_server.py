@@ -20,6 +20,8 @@ import psutil
 import pytest
 
 import scripted
+from pivotbench.client import LoadPlan, measure
+from pivotbench.engines.sglang import SGLANG
 
 Flags = dict[str, Any]
 
@@ -386,3 +388,31 @@ def _cmdline(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except psutil.Error:
         return ""
+
+
+def test_it_tokenizes_a_text_and_counts_the_ids_that_come_back(start: Start) -> None:
+    server = start()
+    ids = server.ask("/v1/tokenize", {"prompt": "a bridge"})[1]["tokens"]
+    native = {"input_ids": ids, "sampling_params": {"max_new_tokens": 8}}
+    completion = {"prompt": ids, "max_tokens": 8}
+    said = server.ask("/generate", native)[1]
+    assert said["text"] == server.generate("a bridge", 8)["text"]
+    assert said["meta_info"]["prompt_tokens"] == len(ids) == 8
+    said = server.ask("/v1/completions", completion)[1]
+    assert said["usage"]["prompt_tokens"] == len(ids)
+
+
+def test_synthetic_prompts_are_exact_in_sglangs_own_dialect(start: Start) -> None:
+    server = start()
+    workload = {"kind": "synthetic", "prompt_tokens": [24], "output_tokens": 8, "concurrency": [2]}
+    data = {"seconds": 0.2, "windows": 1, "min_requests": 4, "workloads": {"w": workload}}
+    outcome = measure(
+        f"http://127.0.0.1:{server.port}",
+        SGLANG.dialects,
+        "ours",
+        LoadPlan.from_json(data, seed="s"),
+        alive=lambda: True,
+        progress=lambda _: None,
+    )
+    assert outcome.reason is None
+    assert {r.prompt_tokens for r in outcome.records if r.status == "ok"} == {24}

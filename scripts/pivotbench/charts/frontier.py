@@ -14,10 +14,10 @@ def operating_points(measurements: pd.DataFrame) -> pd.DataFrame:
     """Return one row a configuration, workload and concurrency: mean tok_s and latency_ms.
 
     Latency is the median request's time per output token after the first (TPOT). The base relaunched
-    for phase two counts with the base of phase one.
+    for phase two counts with the base of phase one. Open loops have no concurrency and no place here.
     """
     keys = ["name", "workload", "concurrency"]
-    usable = measurements.dropna(subset=["output_tok_s", "tpot_p50_seconds"])
+    usable = measurements.dropna(subset=["output_tok_s", "tpot_p50_seconds", "concurrency"])
     usable = usable.assign(name=usable["configuration"].map(plain_name))
     means = usable.groupby(keys, as_index=False)[["output_tok_s", "tpot_p50_seconds"]].mean()
     means["latency_ms"] = means["tpot_p50_seconds"] * 1000

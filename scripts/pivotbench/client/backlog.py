@@ -1,8 +1,8 @@
 """What an open loop shows beyond latencies: arrivals against completions, and requests in flight.
 
 A request is in flight from its intended time to its end. Under a rate that a server sustains, their number
-varies about a mean L; with Poisson arrivals that do not hinder each other it is Poisson distributed (the
-M/G/infinity queue), so the difference of two samples has a standard deviation of at most sqrt(2 L). The
+varies about a mean; with Poisson arrivals that do not hinder each other it is Poisson distributed (the
+M/G/infinity queue), so two samples b and e of it differ with a standard deviation of about sqrt(b + e). The
 backlog grows, and the rate is unsustainable, where the number in flight at the end of the measured time
 exceeds that at its begin by more than GROWTH_SDS of these and by more than GROWTH_SHARE of all arrivals.
 """
@@ -18,7 +18,7 @@ from pivotbench.client.loop import Measured
 from pivotbench.client.percentiles import percentile
 from pivotbench.client.request import RequestRecord
 
-GROWTH_SDS = 3.0
+GROWTH_SDS = 2.0
 GROWTH_SHARE = 0.05
 
 
@@ -71,6 +71,6 @@ def open_loop_figures(records: Sequence[RequestRecord], measured: Measured) -> d
         "completed_per_second": completed / seconds,
         "in_flight": {**vars(flying)},
         "sent_late_p99_seconds": percentile(late, 99),
-        "unsustainable": growth > GROWTH_SDS * math.sqrt(2 * flying.mean)
+        "unsustainable": growth > GROWTH_SDS * math.sqrt(flying.begin + flying.end)
         and growth > GROWTH_SHARE * len(counted),
     }

@@ -74,8 +74,9 @@ backends:
 
 ## Prompt files
 
-One JSON object a line, with an `id` that is unique in the file, and `prompt`, which is what the user says, or
-`messages`, a conversation that has one answer left to give, or `turns`, what the user says one after the other:
+One JSON object a line, with an `id` that is unique in the file, and `prompt`, which is what the user says,
+or `messages`, a conversation with one answer left to give, or `turns`, what the user says one after the
+other:
 
 ```json
 {"id": "sky", "prompt": "Why is the sky blue?"}
@@ -147,7 +148,7 @@ def _mapping(values: dict[str, Any]) -> str:
 
 
 def _plural(words: str) -> str:
-    return words.replace("whole number", "whole numbers").replace("mapping", "mappings", 1)
+    return words.replace("number", "numbers", 1).replace("mapping", "mappings", 1)
 
 
 def _range(field: dict[str, Any]) -> str:

@@ -38,6 +38,7 @@ def study_schema() -> dict[str, Any]:
         # A pattern beside the fixed keys lets editors complete those and still check any other name.
         definition["patternProperties"] = {_UNRESERVED: named}
         definition["additionalProperties"] = False
+    schema["$defs"]["Workload"]["anyOf"] = [{"required": [pace]} for pace in ("concurrency", "rate")]
     schema["$defs"]["Throughput"]["properties"]["workloads"]["propertyNames"] = _NAME
     return schema
 
@@ -63,6 +64,8 @@ def _tidy(node: Any, *, names: bool = False) -> Any:
     if len(alternatives) == 1:
         del node["anyOf"]
         node = {**alternatives[0], **node}
+    elif alternatives:
+        node["anyOf"] = alternatives
     return {key: _tidy(value, names=key in ("properties", "$defs")) for key, value in node.items()}
 
 

@@ -70,13 +70,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             {"/generate": self._native, "/v1/completions": self._completion}.get(path, self._chat)(asked)
 
     def _tokenize(self, asked: dict[str, Any]) -> None:
-        """Give messages in chat form as the real server does; here a character is a token."""
-        text = "\n".join(str(m["content"]) for m in asked["messages"])
+        """Give the tokens of a text, or of messages in chat form; here a character is a token."""
+        text = asked.get("prompt") or "\n".join(str(m["content"]) for m in asked["messages"])
         self._json({"tokens": [ord(c) for c in text], "count": len(text), "max_model_len": 4096})
 
     def _native(self, asked: dict[str, Any]) -> None:
         sampling = asked.get("sampling_params") or {}
-        prompt = asked.get("text") or "".join(map(chr, asked.get("input_ids") or ()))
+        prompt = asked.get("text") or asked.get("input_ids") or ""
         limit = sampling.get("max_new_tokens", 128)
         logprobs = bool(asked.get("return_logprob"))
 
@@ -100,7 +100,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         prompt = "\n".join(str(m["content"]) for m in asked["messages"])
         self._openai(asked, prompt, "chat.completion", chat=True)
 
-    def _openai(self, asked: dict[str, Any], prompt: str, kind: str, *, chat: bool) -> None:
+    def _openai(self, asked: dict[str, Any], prompt: str | list[int], kind: str, *, chat: bool) -> None:
         limit = asked.get("max_completion_tokens") or asked.get("max_tokens") or 128
         head = {"id": uuid.uuid4().hex, "created": int(time.time()), "model": self.server.served_name}
         wants_usage = bool((asked.get("stream_options") or {}).get("include_usage"))
@@ -132,7 +132,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _answer(
         self,
-        prompt: str,
+        prompt: str | list[int],
         limit: int,
         ignore_eos: bool,
         stream: bool,
@@ -188,6 +188,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             f"sglang:num_queue_reqs{label} 0\n"
             f"sglang:generation_tokens_total{label} {server.generated}\n"
         )
+        if server.verified:
+            text += f"sglang:spec_verify_calls_total{label} {server.verified}\n"
         data = text.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")

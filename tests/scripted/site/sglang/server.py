@@ -36,7 +36,7 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.in_flight = 0
         self.begun = 0
-        self.generated = 0
+        self.generated = self.verified = 0
         self.seen_prompts: set[str] = set()
         try:
             super().__init__((args.host, args.port), Handler)
@@ -71,10 +71,17 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
             with self.lock:
                 self.in_flight -= 1
 
-    def generation(self, prompt: str, *, limit: int, ignore_eos: bool, garbage: str) -> Generation:
+    def finished(self, generation: Generation) -> None:
+        """Count a generation that is done, or was given up; only then does it enter the metrics."""
+        with self.lock:
+            self.generated += len(generation.given)
+            self.verified += generation.verified
+
+    def generation(self, asked: str | list[int], *, limit: int, ignore_eos: bool, garbage: str) -> Generation:
         """Return a fresh generation; a prompt seen since the last flush is cached but for its last token."""
+        prompt = asked if isinstance(asked, str) else "".join(map(chr, asked))
         tokens, finish = answer(prompt, limit=limit, ignore_eos=ignore_eos, garbage=garbage)
-        count = max(1, len(prompt.split()))
+        count = max(1, len(prompt.split() if isinstance(asked, str) else asked))
         with self.lock:
             cached = count - 1 if prompt in self.seen_prompts and not self.args.disable_radix_cache else 0
             self.seen_prompts.add(prompt)
@@ -97,18 +104,19 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
         plan = list(steps(generation.tokens, length=generation.length, drafted=generation.drafted))
         fatal = min(2, len(plan) - 1)
         due = time.monotonic() + args.script_prefill_seconds
-        for index, step in enumerate(plan):
-            if index:
-                due += args.script_token_seconds * cost
-            time.sleep(max(0.0, due - time.monotonic()))
-            if index == fatal and doomed:
-                self.die()
-            while index == fatal and stuck:
-                time.sleep(1)
-            generation.take(step)
-            with self.lock:
-                self.generated += len(step.tokens)
-            yield step
+        try:
+            for index, step in enumerate(plan):
+                if index:
+                    due += args.script_token_seconds * cost
+                time.sleep(max(0.0, due - time.monotonic()))
+                if index == fatal and doomed:
+                    self.die()
+                while index == fatal and stuck:
+                    time.sleep(1)
+                generation.take(step)
+                yield step
+        finally:
+            self.finished(generation)
 
     def info(self) -> dict[str, Any]:
         """Return what /server_info reports: arguments in effect, one internal state a DP rank, version."""
