@@ -57,40 +57,60 @@ GARBAGE = {
 }
 
 
-def fired(text: str) -> list[str]:
-    return [f.name for f in inspect(text, None) if f.verdict == "bad"]
+# What no working model writes, however weak it is and however far it is driven.
+IMPOSSIBLE = {
+    "exclamation marks": "!!!!!!!!",
+    "a load of exclamation marks": "!" * 96,
+    "plus signs after a first word": "The" + "+" * 90,
+    "newlines": "\n" * 96,
+    "spaces": "  \n ",
+    "nothing": "",
+    "replacement characters": "\ufffd" * 12,
+    "control characters": "\x00\x01\x02\x00\x01",
+    "dots": "." * 96,
+}
+
+# What a weak model may write by itself, or once it is driven past its natural end.
+WEAK = {
+    "a loop": "la femme au martyre, " * 12,
+    "an end over and over": "The end." + "\n\nThe end." * 20,
+    "a line to fill in": "4." + "_" * 250,
+    "blank lines": "Paris." + "\n" * 250,
+    "a fraction": "1/3 = 0." + "3" * 250,
+    "a scream": "Aaaaaaaaaaaaaaaaaaaaaaah!",
+    "two characters": "+!" * 40,
+}
+
+
+def verdicts(text: str) -> set[str]:
+    return {f.verdict for f in inspect(text, None)}
 
 
 @pytest.mark.parametrize("name", GOOD)
 def test_good_text_passes(name: str) -> None:
-    assert fired(GOOD[name]) == []
-    assert all(f.verdict == "ok" for f in inspect_load_text(GOOD[name]))
+    assert [f for f in inspect(GOOD[name], None) if f.verdict != "ok"] == []
 
 
 @pytest.mark.parametrize("name", GARBAGE)
 def test_garbage_is_found(name: str) -> None:
-    assert fired(GARBAGE[name]) != []
+    assert verdicts(GARBAGE[name]) != {"ok"}
 
 
-@pytest.mark.parametrize("text", ["!" * 96, "\n" * 96, "\ufffd" * 30, "", "  \n ", "The" + "+" * 90])
-def test_broken_numerics_show_in_load_text(text: str) -> None:
-    assert any(f.verdict == "bad" for f in inspect_load_text(text))
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_what_no_model_writes_is_bad_alone_and_under_load(name: str) -> None:
+    assert "bad" in verdicts(IMPOSSIBLE[name])
+    assert any(f.verdict == "bad" for f in inspect_load_text(IMPOSSIBLE[name]))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "la femme au martyre, " * 12,
-        "The end." + "\n\nThe end." * 20,
-        "A short answer of a few words." + "_" * 80,
-    ],
-)
-def test_a_model_driven_past_its_end_may_loop_under_load(text: str) -> None:
-    assert all(f.verdict == "ok" for f in inspect_load_text(text))
+@pytest.mark.parametrize("name", WEAK)
+def test_what_a_weak_model_writes_is_left_to_the_comparison(name: str) -> None:
+    assert "bad" not in verdicts(WEAK[name])
+    assert any(f.verdict == "suspect" for f in inspect_load_text(WEAK[name]))
 
 
 def test_token_runs_need_ids() -> None:
-    assert token_runs([0] * 20).verdict == "bad"
+    assert token_runs([0] * 20).verdict == "suspect"
+    assert token_runs([0] * 40).verdict == "bad"
     assert token_runs([5, 9, 9, 9, 2]).verdict == "ok"
     assert "token_runs" in [f.name for f in inspect("text", [1, 2])]
     assert "token_runs" not in [f.name for f in inspect("text", None)]

@@ -1,0 +1,145 @@
+"""Signs of a text that goes round in circles: loops of a phrase, and how far the text can be packed."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pivotbench.detectors.finding import Finding, verdict
+
+GRAM_CHARACTERS = 8
+LOOP_REPEATS_LEAST = 5
+LONG_PHRASE_CHARACTERS = 100
+LONG_PHRASE_REPEATS_LEAST = 3
+
+# Where a phrase may begin: at a word, a sign, a character of a script without spaces, within a long word.
+_BEGINNING = re.compile(r"\b\w|[^\w\s]|[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w(?=\w{16})")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A stretch of text that repeats one phrase without a break."""
+
+    begin: int
+    end: int
+    phrase: str
+
+    @property
+    def repeats(self) -> float:
+        return (self.end - self.begin) / len(self.phrase)
+
+    @property
+    def lettered(self) -> bool:
+        return any(c.isalpha() for c in self.phrase)
+
+
+@lru_cache(maxsize=1)  # two detectors ask for the same text in a row
+def loops(text: str) -> tuple[Loop, ...]:
+    """Return every stretch that repeats a phrase of two or more kinds of characters often enough.
+
+    That is 5 times in a row, or 3 times for a phrase of 100 characters. Time is linear in the text: where a
+    gram of 8 characters comes again, its distance from the last one is a period, followed as far as it holds.
+    """
+    found: list[Loop] = []
+    latest: dict[str, int] = {}
+    period = begin = at = 0
+
+    def close(end: int) -> None:
+        loop = Loop(begin, end, text[begin : begin + period])
+        least = LONG_PHRASE_REPEATS_LEAST if period >= LONG_PHRASE_CHARACTERS else LOOP_REPEATS_LEAST
+        if loop.repeats >= least and len(set(loop.phrase)) > 1:
+            found.append(loop)
+
+    for match in _BEGINNING.finditer(text):
+        before, at = at, match.start()
+        if period and text[before:at] != text[before - period : at - period]:
+            close(before)
+            period = 0
+        gram = text[at : at + GRAM_CHARACTERS]
+        if not period and gram in latest:
+            begin = latest[gram]
+            period = at - begin
+        latest[gram] = at
+    if period:
+        same = text[at:] == text[at - period : len(text) - period]
+        close(len(text) if same else at)
+    return tuple(found)
+
+
+LOOP_SHARE = 0.4
+LOOP_SHARE_UNLETTERED = 0.9
+LOOP_SHARE_LEAST_BYTES = 40
+
+
+def loop_share(text: str) -> Finding:
+    """Share of the text in the longest loop (see `loops`).
+
+    Refrains, lists and tables repeat words but change something in each line, and so are no loop. Suspect
+    from 0.4 of the text and 40 bytes, from 0.9 if the phrase has no letter (rows of zeros in a dump).
+    """
+    total = len(text.strip())
+    rated = [
+        ((loop.end - loop.begin) / total / limit, limit)
+        for loop in loops(text)
+        for limit in [LOOP_SHARE if loop.lettered else LOOP_SHARE_UNLETTERED]
+        if _bytes(text, loop) >= LOOP_SHARE_LEAST_BYTES
+    ]
+    rating, limit = max(rated, default=(0.0, LOOP_SHARE))
+    return Finding("loop_share", min(rating * limit, 1.0), limit, verdict(suspect=rating >= 1))
+
+
+LOOP_BYTES = 160
+LOOP_BYTES_UNLETTERED = 400
+
+
+def loop_bytes(text: str) -> Finding:
+    """Bytes (UTF-8) of the longest loop, wherever it lies: good text may turn into one late.
+
+    Suspect from 160, from 400 if the phrase has no letter (a row of zeros, the rule of a wide table).
+    """
+    rated = [
+        (_bytes(text, loop) / limit, limit)
+        for loop in loops(text)
+        for limit in [LOOP_BYTES if loop.lettered else LOOP_BYTES_UNLETTERED]
+    ]
+    rating, limit = max(rated, default=(0.0, LOOP_BYTES))
+    return Finding("loop_bytes", rating * limit, limit, verdict(suspect=rating >= 1))
+
+
+def _bytes(text: str, loop: Loop) -> int:
+    return len(text[loop.begin : loop.end].encode("utf-8", errors="replace"))
+
+
+WINDOW_BYTES = 2048
+TAIL_BYTES = 512
+COMPRESSION_LEAST_BYTES = 128
+COMPRESSION_RATIO = 10.0
+TAIL_COMPRESSION_RATIO = 8.0
+
+
+def compression_ratio(text: str) -> Finding:
+    """Bytes of UTF-8 over bytes after zlib, the highest of windows of 2048 bytes, each half over the last.
+
+    Whisper's decoder rejects above 2.4, for speech (Radford et al. 2022, section 4.5). Written answers hold
+    tables, JSON and code, which reach 3 to 6; one phrase repeated reaches 12 and more within 300 bytes. A
+    window of one size keeps a long log, whose ratio grows with its length, from looking like a loop. Suspect
+    from 10, for texts of 128 bytes or more.
+    """
+    data = text.encode("utf-8", errors="replace")
+    last = max(len(data) - WINDOW_BYTES, 0)
+    places = [*range(0, last, WINDOW_BYTES // 2), last]
+    ratio = max(_ratio(data[at : at + WINDOW_BYTES]) for at in places)
+    return Finding("compression_ratio", ratio, COMPRESSION_RATIO, verdict(suspect=ratio >= COMPRESSION_RATIO))
+
+
+def tail_compression_ratio(text: str) -> Finding:
+    """The same of the last 512 bytes alone: text that turns into a loop shortly before its end."""
+    ratio = _ratio(text.encode("utf-8", errors="replace")[-TAIL_BYTES:])
+    suspect = ratio >= TAIL_COMPRESSION_RATIO
+    return Finding("tail_compression_ratio", ratio, TAIL_COMPRESSION_RATIO, verdict(suspect=suspect))
+
+
+def _ratio(data: bytes) -> float:
+    return len(data) / len(zlib.compress(data)) if len(data) >= COMPRESSION_LEAST_BYTES else 0.0
