@@ -144,6 +144,12 @@ def decided(
         ]
         if broken
         else [],
+        "agreement": [
+            answered("backends", list(speeds)),
+            *([answered("speculative", [f"{winner}+{n}" for n in ("none", *drafting)])] if drafting else []),
+        ]
+        if speeds
+        else [],
         "speculation": [
             verdict(winner, name, workload, c)
             for name in drafting
@@ -205,6 +211,44 @@ def failed(name: str, stage: str, reason: Reason) -> dict[str, Any]:
         "reason": reason.message,
         "evidence": list(reason.evidence),
         "links": list(reason.links),
+    }
+
+
+def answered(phase: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return how the answers of a phase agree with those of the first, the last the worst."""
+    return {
+        "phase": phase,
+        "reference": names[0],
+        "judged": True,
+        "statement": f"Answers are held against {names[0]} on 3 of 4 prompts; it fails the other itself",
+        "prompts": 4,
+        "set_aside": ["What is the capital of France?"],
+        "bound_nats": 0.25,
+        "near_tie_nats": 0.5,
+        "configurations": [
+            {
+                "configuration": name,
+                "prompts": 4,
+                "equal": 4 - index,
+                "departures": {"near_tie": min(index, 2), "clear": max(0, index - 2), "unknown": 0},
+                "shortest_common_prefix": 24 - 9 * min(index, 2),
+                "prefix_unit": "tokens",
+                "distance_nats": 0.036 * index,
+                "distance_tokens": 33,
+                "failed": [],
+                "excused": [],
+                "repeatability": 1.0,
+                "steady": 4,
+                "greedy_text": None
+                if phase == "backends" or index == 0
+                else {
+                    "verdict": "changed" if index == len(names) - 1 else "same",
+                    "why": "leaves the baseline's text at no near tie on 1 of 4 prompts "
+                    "(gap up to 1.80 nats); the baseline itself does so on 0",
+                },
+            }
+            for index, name in enumerate(names)
+        ],
     }
 
 

@@ -49,6 +49,7 @@ def summary_markdown(decision: Decision) -> str:
         _section("Ranking", _ranking(decision)),
         _section("Speculation", _speculation(decision["speculation"])),
         _section("Eliminated", _eliminated(decision["eliminated"])),
+        _section("Answers", "\n".join(_answers(part) for part in decision["agreement"])),
         _section("Hypotheses", _bullets(decision["hypotheses"], "**{verdict}**: {statement}. {evidence}.")),
         _section("Next levers", _levers(decision["next_levers"])),
         _section("What may be wrong with this", _bullets(decision["threats"], "{message}")),
@@ -193,6 +194,27 @@ def _eliminated(rows: Sequence[Row]) -> str:
         lines.append(f"- {name}: `{row['code']}` at {row['stage']}, {reason}{links}")
         lines += [f"  - `{line}`" for line in row["evidence"][:2]]
     return "\n".join(lines) + "\n" if lines else ""
+
+
+def _answers(part: Row) -> str:
+    """How the answers of a phase agree with its reference's."""
+    aside = ", ".join(f'"{_text(ask)}"' for ask in part["set_aside"])
+    lines = [
+        f"| {_text(row['configuration'])} | {row['equal']} of {row['prompts']} | "
+        f"{' / '.join(str(row['departures'][kind]) for kind in ('near_tie', 'clear', 'unknown'))} | "
+        f"{_figure(row['distance_nats'])} | {row['steady']} of {part['prompts']} | "
+        f"{row['greedy_text']['verdict'] if row['greedy_text'] else ''} |"
+        for row in part["configurations"]
+    ]
+    head = [
+        part["phase"],
+        "same text",
+        "left at a near tie / clearly / unknown how",
+        f"distance, nats (bound {part['bound_nats']:g})",
+        "the same in all launches",
+        "greedy text",
+    ]
+    return f"{_text(part['statement'])}.{f' Set aside: {aside}.' if aside else ''}\n\n{_table(head, lines)}"
 
 
 def _levers(rows: Sequence[Row]) -> str:

@@ -67,7 +67,8 @@ def test_a_prompt_on_which_the_reference_loops_is_set_aside_and_nobody_is_out_by
     found = agreement({"a": [looping("capital?"), fine()], "b": [looping("capital?"), fine()]})
     assert out(found) == {}
     assert found.table is not None and found.table["set_aside"] == ["capital?"]
-    assert "1 set aside" in found.table["statement"]
+    said = "Answers are held against a on 1 of 2 prompts; it fails the other itself"
+    assert found.table["statement"] == said
 
 
 def test_where_the_studys_reference_fails_every_prompt_nothing_is_judged() -> None:

@@ -19,7 +19,7 @@ from pivotbench.report.story import facts, story
 from report_sample import Sample, addresses, elements, sample
 
 SECTIONS = [
-    *("outcomes", "ranking", "frontier", "speculation", "stability", "launch"),
+    *("outcomes", "answers", "ranking", "frontier", "speculation", "stability", "launch"),
     *("flags", "hypotheses", "levers", "threats", "environment", "log"),
 ]
 ATTACK = "</code></pre><script>window.stolen = true</script><img src=x onerror=alert(1)>"

@@ -41,6 +41,32 @@ def test_timeouts_deaths_and_leaks_are_results(fresh: Folder) -> None:
     assert again.planned["throughput"] == 3
 
 
+def test_wrong_answers_and_disagreement_put_a_backend_out_by_comparison_alone(fresh: Folder) -> None:
+    study = fresh.study()
+    study["backends"] = {
+        "good": {"attention-backend": "fa3"},
+        "miscounts": {"attention-backend": "fa3", "script": ["wrong=1"]},
+        "off": {"attention-backend": "fa3", "script": ["logit-shift=0.5"]},
+    }
+    del study["speculative"]
+    (fresh.path / "texts.jsonl").write_text('{"id": "sun", "prompt": "The sun", "continuation": " rises"}\n')
+    study["smoke"] = {
+        "max_tokens": 16,
+        "prompts": [{"ask": "What is 2+2?", "arithmetic": "2+2"}],
+        "continuations": "texts.jsonl",
+    }
+    fresh.write(study)
+    run = fresh.snakemake("all")
+    assert run.code == 0, run.text
+    for name in study["backends"]:
+        assert json.loads((fresh.cell(name) / "smoke.json").read_text())["status"] == "ok"
+    decision = json.loads((fresh.results / "decision.json").read_text())
+    out = {entry["configuration"]: entry["code"] for entry in decision["eliminated"]}
+    assert out == {"miscounts": "wrong_answer", "off": "disagrees_with_reference"}
+    assert decision["agreement"][0]["reference"] == decision["winner"] == "good"
+    assert "## Answers" in (fresh.results / "summary.md").read_text()
+
+
 def test_nothing_healthy_is_a_decision_too(fresh: Folder) -> None:
     study = fresh.study()
     study["backends"] = {"crash": study["backends"]["crash"]}

@@ -51,9 +51,10 @@ def departure(reference: Said, other: Said, near_tie_nats: float) -> Departure:
         return Departure("equal", shared, "characters")
     place, begin = _token_at(reference, shared)
     there, rest = _at(reference, place), other.text[begin:]
-    if not there or not rest or ours is None:
+    if not there or ours is None:
         return Departure("unknown", shared, "characters")
-    taken = [a for a in there if a[0] != ours[place] and a[1] and rest.startswith(a[1])]
+    # The end token has no text: it was taken where nothing is left, and only there.
+    taken = [a for a in there if a[0] != ours[place] and a[1] is not None and _begins(rest, a[1])]
     return _graded(shared, "characters", there, _gap(there, ours[place], taken), near_tie_nats)
 
 
@@ -100,17 +101,22 @@ def _graded(
     return Departure("near_tie" if exact else "unknown", shared, unit, nats)
 
 
+def _begins(rest: str, token: str) -> bool:
+    return rest.startswith(token) if token else not rest
+
+
 def _token_at(said: Said, character: int) -> tuple[int, int]:
     """Return the place of the token that holds a character of the text, and the character it begins at.
 
-    (-1, 0) where the tokens' texts are not told, or do not make up the text.
+    Beyond the text that is the end token. (-1, 0) where the tokens' texts are not told, or do not make up
+    the text.
     """
     begin = 0
     for place, token in enumerate(said.token_ids or ()):
         text = next((a[1] for a in _at(said, place) if a[0] == token), None)
         if text is None or not said.text.startswith(text, begin):
             break
-        if begin + len(text) > character:
+        if begin + len(text) > character or (not text and begin == character == len(said.text)):
             return place, begin
         begin += len(text)
     return -1, 0

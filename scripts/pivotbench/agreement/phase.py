@@ -88,9 +88,7 @@ def _statement(reference: Witness, unjudged: bool) -> str:
         return f"{name} fails every prompt, so nothing can be judged by answers"
     kept = f"{asked} prompt{'s' if asked != 1 else ''}"
     if aside:
-        kept = (
-            f"{asked - aside} of {kept}; {aside} set aside, for it fails {'it' if aside == 1 else 'them'} too"
-        )
+        kept = f"{asked - aside} of {kept}; it fails the other{'s' if aside > 1 else ''} itself"
     return f"Answers are held against {name} on {kept}"
 
 

@@ -3,8 +3,9 @@
 Verified drafts give the very tokens that plain greedy decoding gives; only rounding may differ, for several
 tokens are verified in one pass. So against the baseline's first answer to each prompt, let D be the prompts
 on which most of a configuration's answers leave it at no near tie, U those on which how near it was is
-unknown, and N those on which any of the baseline's own answers does either: relaunched in every round, asked more than
-once. The text is ``changed`` where D > N, the ``same`` where D + U <= N, and ``unknown`` otherwise.
+unknown, and N those on which any of the baseline's own answers does either: it is relaunched in every round
+and asked more than once. The text is ``changed`` where D > N, the ``same`` where D + U <= N, and ``unknown``
+otherwise.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from pivotbench.charts.page import figure_spec, security_policy, templates, text
 from pivotbench.charts.ranking import fields
 from pivotbench.evidence import CellFiles
 from pivotbench.files import write_text
+from pivotbench.report.answers import answer_tables
 from pivotbench.report.outcomes import outcomes
 from pivotbench.report.story import facts, story
 from pivotbench.report.tables import environment_rows, flag_rows, ranking_rows, speculation_groups
@@ -39,6 +40,7 @@ def render(decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Seque
         stages=STAGES,
         phase_titles=PHASE_TITLES,
         outcomes=outcomes(decision, cells),
+        answers=answer_tables(decision),
         rankings={phase: ranking_rows(field) for phase, field in fields(decision).items()},
         speculation=speculation_groups(decision),
         plain_name=plain_name,

@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from sglang.script import GARBAGE
 
@@ -37,11 +38,11 @@ class Step:
     accepted: int
 
 
-def words_of(prompt: str) -> Iterator[str]:
-    """Yield the answer's tokens: a sum if one is asked for, then sentences without end."""
+def words_of(prompt: str, error: int = 0) -> Iterator[str]:
+    """Yield the answer's tokens: a sum if one is asked for, off by ``error``, then sentences without end."""
     if sums := re.findall(r"(\d+)\s*\+\s*(\d+)", prompt):
         left, right = sums[-1]
-        yield from _tokens(f"The answer is {int(left) + int(right)}.")
+        yield from _tokens(f"The answer is {int(left) + int(right) + error}.")
         yield ""
     seen = " ".join(re.findall(r"\w+", prompt)[-6:])
     yield from _tokens(f"You wrote about {seen}.")
@@ -53,12 +54,14 @@ def words_of(prompt: str) -> Iterator[str]:
         yield from _tokens(" " + " ".join(filled))
 
 
-def answer(prompt: str, *, limit: int, ignore_eos: bool, garbage: str) -> tuple[list[str], str]:
+def answer(
+    prompt: str, *, limit: int, ignore_eos: bool, garbage: str, error: int = 0
+) -> tuple[list[str], str]:
     """Return at most ``limit`` tokens and the finish reason, ``stop`` or ``length``."""
     if garbage:
         return [GARBAGE[garbage]] * limit, "length"
     tokens: list[str] = []
-    for token in words_of(prompt):
+    for token in words_of(prompt, error):
         if token == "" and not ignore_eos:
             return tokens, "stop"
         if len(tokens) == limit:
@@ -97,6 +100,12 @@ def acceptance(rules: list[str], prompt: str) -> float:
 def token_id(token: str) -> int:
     """Return a stable id for a token."""
     return 1000 + zlib.crc32(token.encode()) % 50_000
+
+
+def forced(ids: list[int], shift: float) -> list[list[Any]]:
+    """Return a prompt's own logprobs as SGLang does: the first has none, each follows from what is before."""
+    values = [-(zlib.crc32(repr(ids[: n + 1]).encode()) % 500) / 100 - shift for n in range(len(ids))]
+    return [[value if n else None, ids[n], None] for n, value in enumerate(values)]
 
 
 def _tokens(text: str) -> list[str]:

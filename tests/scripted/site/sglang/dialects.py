@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sglang.answers import Step, token_id
+from sglang.answers import Step, forced, token_id
 from sglang.faults import say
 from sglang.generation import Generation
 
@@ -79,6 +79,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         prompt = asked.get("text") or asked.get("input_ids") or ""
         limit = sampling.get("max_new_tokens", 128)
         logprobs = bool(asked.get("return_logprob"))
+        if logprobs and self.server.script.no_logprobs:
+            self._json({"error": {"message": "return_logprob is not supported with this algorithm"}}, 400)
+            return
+        told: dict[str, Any] = {}
+        if logprobs and asked.get("logprob_start_len") == 0 and asked.get("input_ids"):
+            told["input_token_logprobs"] = forced(asked["input_ids"], self.server.script.logit_shift)
 
         def shape(generation: Generation, step: Step | None) -> dict[str, Any] | None:
             if step is None and generation.given:
@@ -91,7 +97,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             }
 
         ignore_eos = bool(sampling.get("ignore_eos"))
-        self._answer(prompt, limit, ignore_eos, bool(asked.get("stream")), shape, _native_whole(logprobs))
+        self._answer(
+            prompt, limit, ignore_eos, bool(asked.get("stream")), shape, _native_whole(logprobs, told)
+        )
 
     def _completion(self, asked: dict[str, Any]) -> None:
         self._openai(asked, asked["prompt"], "text_completion", chat=False)
@@ -198,12 +206,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-def _native_whole(logprobs: bool) -> Callable[[Generation], dict[str, Any]]:
+def _native_whole(logprobs: bool, told: dict[str, Any]) -> Callable[[Generation], dict[str, Any]]:
     def whole(generation: Generation) -> dict[str, Any]:
         return {
             "text": "".join(generation.given),
             "output_ids": [token_id(t) for t in generation.given],
-            "meta_info": generation.meta_info(done=True, logprobs=logprobs),
+            "meta_info": generation.meta_info(done=True, logprobs=logprobs) | told,
         }
 
     return whole

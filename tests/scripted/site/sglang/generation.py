@@ -50,7 +50,9 @@ class Generation:
             "e2e_latency": time.monotonic() - self.began,
         }
         if logprobs:
-            info["output_token_logprobs"] = [[-0.25, token_id(t), None] for t in self.given]
+            info["output_token_logprobs"] = [[-0.25, token_id(t), t] for t in self.given]
+            other = [-2.5, token_id(" or"), " or"]
+            info["output_top_logprobs"] = [[[-0.25, token_id(t), t], other] for t in self.given]
         if self.length is not None and self.verified:
             info["spec_verify_ct"] = self.verified
             info["spec_accept_length"] = count / self.verified

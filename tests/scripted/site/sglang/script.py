@@ -26,6 +26,9 @@ class Script:
     times: int = 1
     garbage: str = ""
     garbage_at: int = 1
+    wrong: int = 0
+    logit_shift: float = 0.0
+    no_logprobs: bool = False
     die_after: int = 0
     die_at: int = 0
     hang_after: int = 0

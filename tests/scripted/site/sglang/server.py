@@ -80,7 +80,9 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
     def generation(self, asked: str | list[int], *, limit: int, ignore_eos: bool, garbage: str) -> Generation:
         """Return a fresh generation; a prompt seen since the last flush is cached but for its last token."""
         prompt = asked if isinstance(asked, str) else "".join(map(chr, asked))
-        tokens, finish = answer(prompt, limit=limit, ignore_eos=ignore_eos, garbage=garbage)
+        tokens, finish = answer(
+            prompt, limit=limit, ignore_eos=ignore_eos, garbage=garbage, error=self.script.wrong
+        )
         count = max(1, len(prompt.split() if isinstance(asked, str) else asked))
         with self.lock:
             cached = count - 1 if prompt in self.seen_prompts and not self.args.disable_radix_cache else 0
