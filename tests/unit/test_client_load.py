@@ -304,6 +304,29 @@ def test_an_open_loop_measures_what_its_schedule_says_whatever_the_server(tmp_pa
     assert len(sent[0] & sent[1]) >= run["requests"]["completed"]
 
 
+def test_an_open_loop_has_prompts_in_chat_form_before_they_are_due(tmp_path: Path) -> None:
+    delay = 0.8
+
+    async def sglang(body: dict[str, Any], stream: Stream) -> None:
+        if "messages" in body:
+            await asyncio.sleep(delay)
+            await stream.whole({"tokens": [1, 5, 2]})
+            return
+        assert body["input_ids"] == [1, 5, 2]
+        tokens = body["sampling_params"]["max_new_tokens"]
+        meta = {"completion_tokens": tokens, "finish_reason": {"type": "length"}}
+        await stream.event({"text": "Hello", "meta_info": meta})
+        await stream.event("[DONE]")
+
+    load_plan = plan_of({**text(tmp_path, {"id": "p", "prompt": "question"}), "rate": [10.0]})
+    with StreamingServer(sglang) as server:
+        outcome = measure(
+            server.url, ["sglang-generate"], "m", load_plan, alive=lambda: True, progress=lambda _: None
+        )
+    [run] = outcome.runs
+    assert outcome.reason is None and run["ttft_seconds"]["p50"] < delay
+
+
 def test_too_many_requests_in_flight_end_an_open_loop_and_are_no_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

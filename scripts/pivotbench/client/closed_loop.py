@@ -58,7 +58,7 @@ class ClosedLoop(Loop):
             if turn is None:
                 turn = self._next(warmup)
             tokens = self.workload.output_tokens
-            exchange = self._exchange(turn, warmup_tokens(tokens) if warmup else tokens)
+            exchange = self._exchange(turn, self._ask(turn, warmup_tokens(tokens) if warmup else tokens))
             if await self._carry(exchange):
                 self._take(exchange, warmup)
                 turn = turn.after(whole_text(exchange.chunks))

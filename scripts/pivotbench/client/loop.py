@@ -119,7 +119,10 @@ class Loop(ABC):
             in_flight_limit=self.in_flight_limit,
         )
 
-    def _exchange(self, prompt: Prompt, tokens: int, intended_seconds: float | None = None) -> Exchange:
+    def _ask(self, prompt: Prompt, tokens: int) -> Ask:
+        return Ask(prompt.messages, tokens, ignore_eos=True, prompt_ids=prompt.token_ids)
+
+    def _exchange(self, prompt: Prompt, ask: Ask, intended_seconds: float | None = None) -> Exchange:
         identity = Identity(
             workload=self.workload.name,
             kind=self.workload.kind,
@@ -131,7 +134,6 @@ class Loop(ABC):
             intended_seconds=intended_seconds,
         )
         self._sent += 1
-        ask = Ask(prompt.messages, tokens, ignore_eos=True, prompt_ids=prompt.token_ids)
         return Exchange(identity, ask, self.target.dialect, self._origin)
 
     async def _carry(self, exchange: Exchange) -> bool:

@@ -5,24 +5,29 @@ meanwhile ("coordinated omission", as Gil Tene named what a closed loop hides).
 
 Warm-up (see warmup.py) is one request at a time. Then come the arrivals: a lead-in, the measured time, and
 more of them, not measured, until the last measured one has ended, so that it ends under the same load. A
-measured request is waited for as long as any: until it is silent for the plan's stall time.
+measured request is waited for as long as any: until it is silent for the plan's stall time. What a request
+needs before it can go out, such as its prompt in chat form, is made ready AHEAD_SECONDS earlier.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import Callable
 
+from pivotbench.client.connection import Pool
+from pivotbench.client.http import BadResponseError
 from pivotbench.client.loop import Loop
 from pivotbench.client.plan import LoadPlan, WorkloadPlan
-from pivotbench.client.request import Exchange, Target
+from pivotbench.client.request import Exchange, Target, in_chat_form
 from pivotbench.client.schedule import Schedule
 from pivotbench.client.warmup import WarmUp, warmup_tokens
 from pivotbench.workloads import Prompts
 
 # More streams than that are no server's load but a queue without end, and files and memory of the client.
 MOST_IN_FLIGHT = 4096
+AHEAD_SECONDS = 1.0
 
 
 class OpenLoop(Loop):
@@ -57,31 +62,31 @@ class OpenLoop(Loop):
 
     async def _drive(self) -> None:
         await self._warm_up()
-        start = self._now()
-        async with asyncio.TaskGroup() as requests:
-            requests.create_task(self._mark(start))
-            for number, at in enumerate(self._schedule):
-                await asyncio.sleep(start + at - self._now())
-                if self._over.is_set():
-                    return
-                if len(self._in_flight) >= self.streams:
-                    self._give_up()
-                    return
-                exchange = self._arrival(number, start + at)
-                if self._schedule.counts(at):
-                    self._counted.add(exchange)
-                self._in_flight.add(exchange)
-                requests.create_task(self._serve(exchange))
+        if self._over.is_set():
+            return
+        start = self._now() + AHEAD_SECONDS
+        self._preparing = Pool(self.target.url)
+        try:
+            async with asyncio.TaskGroup() as requests:
+                requests.create_task(self._mark(start))
+                for number, at in enumerate(self._schedule):
+                    await asyncio.sleep(start + at - AHEAD_SECONDS - self._now())
+                    if self._over.is_set():
+                        return
+                    requests.create_task(self._serve(number, start + at, counts=self._schedule.counts(at)))
+        finally:
+            self._preparing.close()
 
     async def _warm_up(self) -> None:
         tokens = warmup_tokens(self.workload.output_tokens)
         for number in itertools.count():
-            exchange = self._exchange(self.prompts.at(0, self._salt("warm-up", number)), tokens)
+            prompt = self.prompts.at(0, self._salt("warm-up", number))
+            exchange = self._exchange(prompt, self._ask(prompt, tokens))
             went_well = await self._carry(exchange)
             self.records.append(record := exchange.record(measured=False))
             if not went_well:
                 await self._judge_failure(exchange)
-            elif self._warmed_by(record):
+            if self._over.is_set() or (went_well and self._warmed_by(record)):
                 return
 
     async def _mark(self, start: float) -> None:
@@ -93,14 +98,25 @@ class OpenLoop(Loop):
         self._mark_end(end)
         self._end_if_done()
 
-    def _arrival(self, number: int, intended_seconds: float) -> Exchange:
-        prompt = self.prompts.at(number, self._salt("arrival", number))
-        return self._exchange(prompt, self.workload.output_tokens, intended_seconds)
-
     def _salt(self, series: str, number: int) -> str:
         return f"{self.plan.seed}/{self.workload.name}/{self.rate:g}/{series}/{number}"
 
-    async def _serve(self, exchange: Exchange) -> None:
+    async def _serve(self, number: int, intended_seconds: float, *, counts: bool) -> None:
+        prompt = self.prompts.at(number, self._salt("arrival", number))
+        ask = self._ask(prompt, self.workload.output_tokens)
+        # Whatever goes wrong here is left to the request itself, which then shows it in its latency.
+        with contextlib.suppress(OSError, ValueError, BadResponseError):
+            async with asyncio.timeout(intended_seconds - self._now()):
+                ask = await in_chat_form(ask, self._preparing, self.target)
+        await asyncio.sleep(intended_seconds - self._now())
+        if self._over.is_set():
+            return
+        if len(self._in_flight) >= self.streams:
+            self._give_up()
+            return
+        exchange = self._exchange(prompt, ask, intended_seconds)
+        if counts:
+            self._counted.add(exchange)
         went_well = await self._carry(exchange)
         self._arrivals_ended += 1
         self.records.append(exchange.record(measured=exchange in self._counted))

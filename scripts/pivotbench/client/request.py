@@ -131,7 +131,7 @@ class Exchange:
         try:
             async with asyncio.timeout(None) as silence:
                 self._watch(silence, target.stall_seconds, self._newest + self.ask.max_tokens)
-                await self._into_chat_form(pool, target)
+                self.ask = await in_chat_form(self.ask, pool, target)
                 body = encode(body_of(target.dialect, self.ask, target.model_name))
                 reply = await pool.post(pool.address.post(path_of(target.dialect), body), self)
         except TimeoutError:
@@ -183,16 +183,6 @@ class Exchange:
             silence.reschedule(loop.time())
         else:
             self._watching = loop.call_at(until, self._watch, silence, stall_seconds, slowest)
-
-    async def _into_chat_form(self, pool: Pool, target: Target) -> None:
-        """Put the messages into the model's chat form; a model without one is asked with their plain text."""
-        path = chat_form_path(target.dialect)
-        if path is None or self.ask.prompt_ids is not None:
-            return
-        whole, body = Whole(), encode(chat_form_body(self.ask, target.model_name))
-        reply = await pool.post(pool.address.post(path, body), whole)
-        answer = decode(whole.body) if reply.status == 200 else None
-        self.ask = replace(self.ask, prompt_ids=chat_form(answer))
 
     def _fail(self, status: RequestStatus, error: str) -> None:
         self.status, self.error = status, error
@@ -248,6 +238,20 @@ class Exchange:
             text=whole_text(chunks),
             prompt_ids_sent=None if self.ask.prompt_ids is None else len(self.ask.prompt_ids),
         )
+
+
+async def in_chat_form(ask: Ask, pool: Pool, target: Target) -> Ask:
+    """Return the ask with its messages' tokens in the model's chat form, where the dialect needs them.
+
+    A model without a chat form is asked with their plain text. Raises OSError, BadResponseError, ValueError.
+    """
+    path = chat_form_path(target.dialect)
+    if path is None or ask.prompt_ids is not None:
+        return ask
+    whole, body = Whole(), encode(chat_form_body(ask, target.model_name))
+    reply = await pool.post(pool.address.post(path, body), whole)
+    answer = decode(whole.body) if reply.status == 200 else None
+    return replace(ask, prompt_ids=chat_form(answer))
 
 
 def whole_text(chunks: list[Chunk]) -> str:
