@@ -56,7 +56,7 @@ class Cell:
     """One cell to be written; ``tok_s`` maps (workload, concurrency) to the mean over windows.
 
     ``smoke``: prompts made by smoke_prompt; ``continuations``: their logprobs by id; ``suspect``: how many of
-    20 prompts under each load each detector found suspect.
+    20 prompts under each load each detector found suspect; ``collapsed``: all smoke answers begin alike.
     """
 
     phase: str
@@ -77,6 +77,7 @@ class Cell:
     smoke: Sequence[Mapping[str, Any]] = ()
     continuations: Mapping[str, Sequence[float]] = field(default_factory=dict)
     suspect: Mapping[str, int] = field(default_factory=dict)
+    collapsed: bool = False
 
 
 def write_cells(root: Path, study: str, cells: Sequence[Cell], *, requests: bool = False) -> list[Path]:
@@ -167,6 +168,14 @@ def _smoke(cell: Cell, _: random.Random) -> dict[str, Any]:
     prompts = cell.smoke or [smoke_prompt("What is 2+2?", text, contains="4", verdict="bad" if bad else "ok")]
     return {
         "prompts": list(prompts),
+        "across": [
+            {
+                "name": "first_token_collapse",
+                "figure": float(cell.collapsed),
+                "threshold": 0.9,
+                "verdict": "suspect" if cell.collapsed else "ok",
+            }
+        ],
         "continuations": [
             {
                 "id": name,

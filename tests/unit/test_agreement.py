@@ -122,6 +122,15 @@ def test_a_prompt_is_failed_only_by_more_than_half_of_all_answers() -> None:
     assert out(agree(RULES, "backends", [cell_files(c) for c in cells])) == {"b": "wrong_answer"}
 
 
+def test_answers_that_all_begin_alike_are_garbage_where_the_references_do_not() -> None:
+    def collapsed(*names: str) -> dict[str, str]:
+        cells = [Cell("backends", n, 1, SPEED, collapsed=n in names) for n in ("a", "b")]
+        return out(agree(RULES, "backends", [cell_files(c) for c in cells]))
+
+    assert collapsed("b") == {"b": "garbage"}
+    assert collapsed("a", "b") == {}  # a model that opens every answer with "Okay"
+
+
 def distances(own: Sequence[float], reference: Sequence[float] = (-1.0, -2.0, -3.0)) -> Agreement:
     cells = [
         Cell("backends", "a", 1, SPEED, continuations={"x": reference}),

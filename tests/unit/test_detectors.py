@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pivotbench.detectors import expectation_met, inspect, inspect_load_text, token_runs
+from pivotbench.detectors import inspect, inspect_load_text, token_runs
 
 GOOD = {
     "short": "The answer to this classic math problem is 4.",
@@ -114,12 +114,3 @@ def test_token_runs_need_ids() -> None:
     assert token_runs([5, 9, 9, 9, 2]).verdict == "ok"
     assert "token_runs" in [f.name for f in inspect("text", [1, 2])]
     assert "token_runs" not in [f.name for f in inspect("text", None)]
-
-
-def test_expectations() -> None:
-    text = "The answer is 4.\n"
-    assert expectation_met(text, contains="ANSWER")
-    assert not expectation_met(text, contains="five")
-    assert expectation_met(text, matches=r"\b4\b") and not expectation_met(text, matches=r"^4$")
-    assert expectation_met(text, equals="The answer is 4.") and not expectation_met(text, equals="4")
-    assert not expectation_met(text, contains="4", equals="4")

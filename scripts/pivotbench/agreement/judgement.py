@@ -6,7 +6,8 @@ and repeats, have a problem. It is out for
 
 garbage, wrong_answer     it fails a prompt that the reference answers well. One such prompt alone is excused
                           where its answer left the reference's at a near tie: that is a text the model itself
-                          might have written.
+                          might have written. Garbage also where its answers to different prompts are suspect
+                          together (all begin alike) and the reference's are not.
 disagrees_with_reference  on the fixed continuations its log probabilities lie farther from the reference's
                           than the study's bound, in the mean over tokens.
 garbage_under_load        under some load it has more suspect texts; see load.
@@ -70,6 +71,8 @@ def eliminated(
         name = one.witness.configuration
         if one.failed:
             out.append(_by_answers(phase, one))
+        elif together := one.witness.across - one.reference.across:
+            out.append(_by_all_answers(phase, one, together))
         elif one.distance is not None and one.distance.mean_nats > bound_nats:
             out.append(_by_distance(phase, one, one.distance, bound_nats))
         elif name in under_load:
@@ -88,6 +91,16 @@ def _by_answers(phase: str, held: Held) -> dict[str, Any]:
         (phase, held.witness.configuration, "smoke", problems[ask]),
         f"the answer to {ask!r} is {what}{more}, where {name} answers well",
         [f"{held.witness.configuration}: {_shown(own.text)}", f"{name}: {_shown(reference.text)}"],
+    )
+
+
+def _by_all_answers(phase: str, held: Held, detectors: frozenset[str]) -> dict[str, Any]:
+    name = held.reference.configuration
+    return _row(
+        (phase, held.witness.configuration, "smoke", "garbage"),
+        f"its answers to different prompts are suspect together ({', '.join(sorted(detectors))}), those of "
+        f"{name} are not",
+        [f"{ask}: {_shown(answers[0].text)}" for ask, answers in held.witness.answers.items()],
     )
 
 

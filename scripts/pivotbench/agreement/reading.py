@@ -40,12 +40,18 @@ class Followed:
 
 @dataclass(frozen=True)
 class Witness:
-    """One configuration: its answers by prompt in the order they were given, its continuations by id."""
+    """One configuration: its answers by prompt in the order they were given, its continuations by id.
+
+    ``repeats``: of so many prompts asked again in one launch, so many had the same answer, in this order
+    (same, asked again). ``across``: detectors that find its answers to different prompts suspect together, in
+    more than half of its rounds.
+    """
 
     configuration: str
     answers: Mapping[str, Sequence[Said]]
     followed: Mapping[str, Sequence[Followed]]
     repeats: tuple[int, int]
+    across: frozenset[str]
 
     @cached_property
     def problems(self) -> dict[str, Problem]:
@@ -80,6 +86,7 @@ def _witness(name: str, files: Sequence[Mapping[str, Any]]) -> Witness:
     answers: dict[str, list[Said]] = {}
     followed: dict[str, list[Followed]] = {}
     same = repeated = 0
+    across = Counter(f["name"] for file in files for f in file.get("across", ()) if f["verdict"] != "ok")
     for file in files:
         for prompt in file["prompts"]:
             said = [_said(answer, prompt.get("expectation")) for answer in prompt["answers"]]
@@ -95,7 +102,8 @@ def _witness(name: str, files: Sequence[Mapping[str, Any]]) -> Witness:
                     frozenset(entry["at_most"]),
                 )
                 followed.setdefault(entry["id"], []).append(told)
-    return Witness(name, answers, followed, (same, repeated))
+    usual = frozenset(detector for detector, count in across.items() if count * 2 > len(files))
+    return Witness(name, answers, followed, (same, repeated), usual)
 
 
 def _said(answer: Mapping[str, Any], expectation: Mapping[str, Any] | None) -> Said:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pivotbench.detectors.characters import broken_characters, character_entropy, empty, repeated_characters
-from pivotbench.detectors.expectation import expectation_met
 from pivotbench.detectors.finding import Finding, Verdict
 from pivotbench.detectors.repetition import compression_ratio, loop_bytes, loop_share, tail_compression_ratio
 from pivotbench.detectors.tokens import first_token_collapse, impossible_logprobs, token_runs
@@ -19,7 +18,6 @@ from pivotbench.detectors.writing_systems import script_mix
 __all__ = [
     "Finding",
     "Verdict",
-    "expectation_met",
     "first_token_collapse",
     "impossible_logprobs",
     "inspect",

@@ -13,7 +13,7 @@ from typing import Any
 
 from pivotbench.client import Answer, generate
 from pivotbench.client.dialects.reading import Alternative
-from pivotbench.detectors import inspect
+from pivotbench.detectors import first_token_collapse, inspect
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import Engine
 from pivotbench.expectations import EXPECTATIONS, expected_of
@@ -61,6 +61,7 @@ def smoke(context: Context) -> None:
             reason=verdict,
             server=context.server_block(server),
             prompts=judged,
+            across=[_across(said.answers)],
             continuations=followed,
             repeatability=_repeatability(judged),
             logprobs_refused=said.logprobs_refused,
@@ -104,6 +105,12 @@ def _judge_answer(answer: Answer, expected: tuple[str, str] | None) -> dict[str,
         "detectors": [vars(f) for f in findings],
         "met": EXPECTATIONS[expected[0]](answer.text, expected[1]) if expected else None,
     }
+
+
+def _across(answers: Sequence[Sequence[Answer]]) -> dict[str, Any]:
+    """Return what shows only over the answers to different prompts, from the first answer to each."""
+    firsts = [repeats[0] for repeats in answers if repeats]
+    return vars(first_token_collapse([a.text for a in firsts], [a.token_ids for a in firsts]))
 
 
 def _number(value: float | None) -> float | None:
