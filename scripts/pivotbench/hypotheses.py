@@ -31,6 +31,7 @@ def hypotheses(
         _speculation_pays(pays),
         _draft_path(speculation),
         _headroom([c for c in cells if c.configuration == winner]),
+        _agreement(backends),
     ]
 
 
@@ -91,6 +92,35 @@ def _draft_path(speculation: Sequence[Entry]) -> dict[str, str]:
         figures += f", {best['acceptance_length']:.2f} tokens a pass"
     works = any(s["draft_accepted"] for s in reported)
     return _said(statement, "supported" if works else "refuted", figures)
+
+
+def _agreement(state: Contest) -> dict[str, str]:
+    statement = (
+        "The backends that work agree: their log probabilities lie within the bound, their answers hold"
+    )
+    table = state.agreement.table
+    others = (
+        []
+        if table is None
+        else [r for r in table["configurations"] if r["configuration"] != table["reference"]]
+    )
+    if table is None or not others:
+        return _said(statement, "untested", "no two backends answered")
+    if not table["judged"]:
+        return _said(statement, "undecided", table["statement"])
+    if state.agreement.eliminated:
+        out = ", ".join(f"{e['configuration']} ({e['code']})" for e in state.agreement.eliminated)
+        return _said(statement, "refuted", f"out: {out}")
+    known = [r for r in others if r["distance_nats"] is not None]
+    if len(known) < len(others):
+        return _said(statement, "undecided", "log probabilities of fixed continuations were not told by all")
+    farthest = max(known, key=lambda r: r["distance_nats"])
+    figures = (
+        f"{farthest['configuration']} lies farthest from {table['reference']}, "
+        f"{farthest['distance_nats']:.3f} nats in the mean over {farthest['distance_tokens']} tokens; "
+        f"the bound is {table['bound_nats']:g}"
+    )
+    return _said(statement, "supported", figures)
 
 
 def _headroom(cells: Sequence[CellFiles]) -> dict[str, str]:

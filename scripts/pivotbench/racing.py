@@ -171,7 +171,7 @@ def _log(
     state: Contest, round_: int, why: str, base: str | None, previous: str | None, known_out: set[str]
 ) -> list[str]:
     lines = [
-        f"{e['configuration']} is out: {e['stage']} failed, {e['code']}"
+        f"{e['configuration']} is out: {e['code']} at {e['stage']}"
         for e in state.eliminated
         if e["configuration"] not in known_out
     ]

@@ -244,7 +244,7 @@ def test_a_race_stops_a_wrong_backend_after_its_first_round() -> None:
     ]
     race = judge_round(RULES, "backends", 1, cells)
     assert set(race["next"]) == {"a", "b"} and race["eliminated"] == ["c"]
-    assert "c is out: smoke failed, wrong_answer" in race["log"][0]
+    assert "c is out: wrong_answer at smoke" in race["log"][0]
 
 
 def test_answers_that_do_not_repeat_are_told_apart_by_launch_and_relaunch() -> None:

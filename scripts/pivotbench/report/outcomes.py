@@ -94,6 +94,12 @@ def _outcome(
         if cell.failure is not None:
             stage, reason = cell.failure
             failures.setdefault((stage, reason.code), _failure(stage, reason, cell.round))
+    if eliminated is not None and not failures:
+        # Out by comparison: each of its stages went well by itself.
+        stage, code = eliminated["stage"], str(eliminated["code"]).replace("_", " ")
+        stages[stage] = StageOutcome("failed", code)
+        evidence = tuple(_cut(line) for line in eliminated["evidence"][:MOST_LINES])
+        failures[stage, code] = Failure(f"{stage}: {code}", _cut(eliminated["reason"]), evidence, ())
     smoke = next((cell.smoke for cell in reversed(cells) if cell.smoke and cell.smoke.get("prompts")), None)
     answers = tuple(
         Answer(_cut(prompt["ask"]), _cut(prompt["text"])) for prompt in (smoke or {}).get("prompts", ())
