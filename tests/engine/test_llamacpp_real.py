@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import signal
 import socket
@@ -170,13 +169,16 @@ def test_a_port_in_use_ends_it_with_the_reason(start: Start) -> None:
 def test_answers_and_metrics_of_a_speculating_server_agree_on_acceptance(
     start: Start, tmp_path: Path
 ) -> None:
-    server = start({**SMALL, "spec-type": ["ngram-simple"]})
+    drafting: dict[str, FlagValue] = {"spec-type": ["ngram-simple"], "spec-ngram-simple-size-n": 3}
+    server = start({**SMALL, **drafting})
     prompts = tmp_path / "prompts.jsonl"
-    texts = ("Write the word hello again and again.", "Count to three, again and again: 1 2 3 1 2 3 1 2 3")
-    prompts.write_text("\n".join(json.dumps({"id": t[:5], "prompt": t}) for t in texts))
-    load = {"kind": "text", "prompts": str(prompts), "output_tokens": 96, "concurrency": [1, 2]}
+    prompts.write_text(
+        '{"id": "fox", "prompt": "Repeat: the red fox ran over the hill. the red fox ran over the hill."}\n'
+        '{"id": "count", "prompt": "Repeat: one two three four five. one two three four five."}\n'
+    )
+    load = {"kind": "text", "prompts": str(prompts), "output_tokens": 32, "concurrency": [1, 2]}
     plan = LoadPlan.from_json(
-        {"seconds": 0.5, "windows": 2, "min_requests": 2, "workloads": {"repetitive": load}}, seed="s"
+        {"seconds": 0.2, "windows": 1, "min_requests": 2, "workloads": {"repetitive": load}}, seed="s"
     )
     server.wait_until_ready()
     with Sampler([], lambda: [server.process.pid]) as sampler:
