@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import scripted
+from pivotbench.client import LoadPlan, measure
 from pivotbench.client.request import RequestRecord
 from pivotbench.client.summary import acceptance
 from pivotbench.client.witness import TOLERANCE, Witness, cross_check
@@ -194,3 +195,29 @@ def speculating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
     yield url
     server.kill()
     server.wait()
+
+
+def test_a_speculating_sglang_shows_the_same_acceptance_in_its_metrics(
+    speculating: str, tmp_path: Path
+) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"id": "p", "prompt": "question"}\n')
+    load = {"kind": "text", "prompts": str(prompts), "output_tokens": 40, "concurrency": [1, 4]}
+    plan = LoadPlan.from_json(
+        {"seconds": 0.3, "windows": 1, "min_requests": 4, "workloads": {"w": load}}, seed="s"
+    )
+    with Sampler([], list) as sampler:
+        witness = Witness(sampler, lambda: SGLANG.draft_counters(speculating))
+        outcome = measure(
+            speculating,
+            SGLANG.dialects,
+            "ours-1",
+            plan,
+            alive=lambda: True,
+            progress=lambda _: None,
+            witness=witness,
+        )
+    alone, together = (run["acceptance"]["metrics"] for run in outcome.runs)
+    assert alone["answers_share"] == 1.0
+    assert alone["length"] == alone["answers_length"] > 2.0
+    assert alone["differs"] is together["differs"] is False
