@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 
-from pivotbench.client import LoadPlan, RequestRecord, measure
+from pivotbench.client import LoadPlan, RequestRecord, generate, measure
 from pivotbench.client.witness import Witness
 from pivotbench.engines import engine_python
 from pivotbench.engines.base import FlagSpec, FlagValue
@@ -279,3 +280,33 @@ def test_the_serving_program_needs_nothing_but_its_own_environment(python: Path)
         [str(python), "-I", str(SERVE_PROGRAM), "--print-flags"], capture_output=True, text=True, timeout=30
     )
     assert ended.returncode == 0, ended.stderr
+
+
+def test_a_followed_text_is_as_likely_after_a_relaunch_and_nearly_so_to_another_backend(start: Start) -> None:
+    def followed(flags: dict[str, FlagValue]) -> tuple[float, ...]:
+        server = start({**SMALL, **flags})
+        server.wait_until_ready()
+        forced = LLAMACPP.teacher_logprobs(server.url, "one, two, three, four,", " five, six, seven")
+        assert forced.why is None and forced.logprobs is not None
+        server.process.kill()
+        return tuple(value for value in forced.logprobs if value is not None)
+
+    first, again = followed({"flash-attn": "on"}), followed({"flash-attn": "on"})
+    assert first == again and len(first) == 5
+    other = followed({"flash-attn": "off"})
+    assert other != first
+    assert fmean(abs(a - b) for a, b in zip(first, other, strict=True)) < 0.25
+
+
+def test_asking_for_logprobs_leaves_drafting_on_but_accepted_drafts_have_none(start: Start) -> None:
+    server = start({**SMALL, "spec-type": ["ngram-simple"], "spec-ngram-simple-size-n": 3})
+    server.wait_until_ready()
+    copy = "Repeat: the red fox ran over the green hill. the red fox ran over the green hill."
+    said = generate(
+        server.url, LLAMACPP.dialects[0], NAME, [copy], 32, alive=lambda: server.process.poll() is None
+    )
+    assert said.failure is None and said.logprobs_refused is None
+    [[answer]] = said.answers
+    assert (answer.token_ids, answer.logprobs) == (None, None), "a part of them would be misread as a whole"
+    counters = LLAMACPP.draft_counters(server.url)
+    assert counters is not None and counters.accepted
