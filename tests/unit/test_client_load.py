@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from pivotbench.client import LoadOutcome, LoadPlan, measure
-from pivotbench.client.open_loop import OpenLoop
+from pivotbench.client import load as load_module
+from pivotbench.client.open_files import open_files
 from pivotbench.engines.base import Dialect
 from pivotbench.errors import UserError
 from unit.streaming_server import Handler, Stream, StreamingServer
@@ -330,7 +332,7 @@ def test_an_open_loop_has_prompts_in_chat_form_before_they_are_due(tmp_path: Pat
 def test_too_many_requests_in_flight_end_an_open_loop_and_are_no_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(OpenLoop, "streams", 20)
+    monkeypatch.setattr(load_module, "MOST_IN_FLIGHT", 20)
     lines = [{"id": "p", "prompt": "question"}]
     with StreamingServer(stalling(30.0, after=45)) as server:
         outcome, _ = load(server, plan_of({**text(tmp_path, *lines), "rate": [40.0]}, seconds=2.0))
@@ -359,6 +361,31 @@ def test_conversations_have_no_rate(tmp_path: Path) -> None:
             ["openai-chat"],
             "m",
             plan_of({**talks, "rate": [1.0]}),
+            alive=lambda: True,
+            progress=lambda _: None,
+        )
+
+
+def test_the_limit_on_open_files_is_raised_as_far_as_the_load_needs() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (300, hard))
+    try:
+        assert open_files(200) == 200 and resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 300
+        assert open_files(400) == 400 == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_concurrency_beyond_what_the_machine_can_open_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_module, "open_files", lambda wanted: min(wanted, 1000))
+    with pytest.raises(UserError, match="this machine allows 1000"):
+        measure(
+            "http://127.0.0.1:9",
+            ["openai-chat"],
+            "m",
+            plan(tmp_path, concurrency=1000),
             alive=lambda: True,
             progress=lambda _: None,
         )

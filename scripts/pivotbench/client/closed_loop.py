@@ -10,14 +10,12 @@ then count, their latencies do not, and there is no drain. A worker keeps a conv
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 
-from pivotbench.client.loop import Loop
-from pivotbench.client.plan import LoadPlan, WorkloadPlan
-from pivotbench.client.request import Exchange, Target, whole_text
+from pivotbench.client.loop import Errand, Loop
+from pivotbench.client.request import Exchange, whole_text
 from pivotbench.client.warmup import WarmUp, warmup_tokens
-from pivotbench.workloads import Prompt, Prompts
+from pivotbench.workloads import Prompt
 
 # The server may answer errors at once; this keeps a failing run from flooding it.
 FAILURE_PAUSE_SECONDS = 0.05
@@ -26,17 +24,8 @@ FAILURE_PAUSE_SECONDS = 0.05
 class ClosedLoop(Loop):
     """One run at a fixed number of requests in flight."""
 
-    def __init__(
-        self,
-        target: Target,
-        workload: WorkloadPlan,
-        plan: LoadPlan,
-        prompts: Prompts,
-        alive: Callable[[], bool],
-        *,
-        concurrency: int,
-    ) -> None:
-        super().__init__(target, workload, plan, prompts, WarmUp(concurrency, plan.seconds), alive)
+    def __init__(self, errand: Errand, concurrency: int) -> None:
+        super().__init__(errand, WarmUp(concurrency, errand.plan.seconds))
         self.concurrency: int = concurrency
         self.streams = concurrency
         self._warmup_sent = self._measured_sent = self._measured_ended = 0

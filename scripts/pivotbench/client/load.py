@@ -9,8 +9,9 @@ from typing import Any
 
 from pivotbench.client.closed_loop import ClosedLoop
 from pivotbench.client.dialects import takes_ids
-from pivotbench.client.loop import Loop
-from pivotbench.client.open_loop import OpenLoop
+from pivotbench.client.loop import Errand, Loop
+from pivotbench.client.open_files import open_files
+from pivotbench.client.open_loop import MOST_IN_FLIGHT, OpenLoop
 from pivotbench.client.plan import LoadOutcome, LoadPlan, WorkloadPlan
 from pivotbench.client.request import Target
 from pivotbench.client.summary import run_entry
@@ -19,6 +20,9 @@ from pivotbench.client.witness import Witness
 from pivotbench.engines.base import Dialect
 from pivotbench.errors import UserError
 from pivotbench.workloads import Prompt, Prompts, TextPrompts, TokenPrompts, WordPrompts, load_prompts
+
+# What the client has open beside its connections: event loops, logs, the parquet files it writes.
+OTHER_FILES = 128
 
 
 def measure(
@@ -44,6 +48,18 @@ def measure(
     return asyncio.run(_measure(target, for_ids, plan, texts, alive, progress, witness))
 
 
+def _most_in_flight(plan: LoadPlan) -> int:
+    """Return how many requests an open loop may have in flight; make room for those of closed ones."""
+    most = max((c for workload in plan.workloads for c in workload.concurrency), default=0)
+    room = open_files(max(most, MOST_IN_FLIGHT) + OTHER_FILES) - OTHER_FILES
+    if most > room:
+        raise UserError(
+            f"concurrency {most} needs as many open files and {OTHER_FILES} more, this machine allows "
+            f"{room + OTHER_FILES}; raise the hard limit (ulimit -Hn) or lower the concurrency"
+        )
+    return min(room, MOST_IN_FLIGHT)
+
+
 def _texts(workload: WorkloadPlan) -> list[Prompt]:
     assert workload.prompts is not None
     prompts = load_prompts(workload.prompts)
@@ -65,6 +81,7 @@ async def _measure(
     witness: Witness | None,
 ) -> LoadOutcome:
     outcome = LoadOutcome([], [], None)
+    most_in_flight = _most_in_flight(plan)
     ids: tuple[int, ...] | None = None
     if for_ids is not None and any(workload.kind == "synthetic" for workload in plan.workloads):
         ids = await word_ids(target)
@@ -72,7 +89,7 @@ async def _measure(
         asked = target
         if workload.kind == "synthetic" and ids is not None and for_ids is not None:
             asked = replace(target, dialect=for_ids)
-        for loop in _loops(asked, workload, plan, texts.get(workload.name), ids, alive):
+        for loop in _loops(asked, workload, plan, texts.get(workload.name), ids, most_in_flight, alive):
             progress(f"{loop.where}: warming up, then measuring for at least {plan.seconds:g} s")
             if witness:
                 witness.begin()
@@ -96,6 +113,7 @@ def _loops(
     plan: LoadPlan,
     texts: list[Prompt] | None,
     ids: Sequence[int] | None,
+    most_in_flight: int,
     alive: Callable[[], bool],
 ) -> Iterator[Loop]:
     def prompts(pace: float) -> Prompts:
@@ -106,9 +124,9 @@ def _loops(
         return WordPrompts(*shape) if ids is None else TokenPrompts(ids, *shape)
 
     for concurrency in workload.concurrency:
-        yield ClosedLoop(target, workload, plan, prompts(concurrency), alive, concurrency=concurrency)
+        yield ClosedLoop(Errand(target, workload, plan, prompts(concurrency), alive), concurrency)
     for rate in workload.rate:
-        yield OpenLoop(target, workload, plan, prompts(rate), alive, rate=rate)
+        yield OpenLoop(Errand(target, workload, plan, prompts(rate), alive), rate, most_in_flight)
 
 
 def _rates(run: dict[str, Any]) -> str:

@@ -38,25 +38,28 @@ class Measured:
     in_flight_limit: int | None = None
 
 
+@dataclass(frozen=True)
+class Errand:
+    """What a run sends, where, and under which plan; ``alive`` tells whether the server still runs."""
+
+    target: Target
+    workload: WorkloadPlan
+    plan: LoadPlan
+    prompts: Prompts
+    alive: Callable[[], bool]
+
+
 class Loop(ABC):
-    """The state of one run; ``alive`` tells whether the server's process still runs."""
+    """The state of one run."""
 
     concurrency: int | None = None
     rate: float | None = None
     streams: int  # most requests in flight
     in_flight_limit: int | None = None
 
-    def __init__(
-        self,
-        target: Target,
-        workload: WorkloadPlan,
-        plan: LoadPlan,
-        prompts: Prompts,
-        warmup: WarmUp,
-        alive: Callable[[], bool],
-    ) -> None:
-        self.target, self.workload, self.plan, self.prompts = target, workload, plan, prompts
-        self.warmup, self.alive = warmup, alive
+    def __init__(self, errand: Errand, warmup: WarmUp) -> None:
+        self.target, self.workload, self.plan = errand.target, errand.workload, errand.plan
+        self.prompts, self.alive, self.warmup = errand.prompts, errand.alive, warmup
         self.records: list[RequestRecord] = []
         self.reason: Reason | None = None
         self._in_flight: set[Exchange] = set()

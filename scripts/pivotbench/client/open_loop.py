@@ -14,16 +14,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable
 
 from pivotbench.client.connection import Pool
 from pivotbench.client.http import BadResponseError
-from pivotbench.client.loop import Loop
-from pivotbench.client.plan import LoadPlan, WorkloadPlan
-from pivotbench.client.request import Exchange, Target, in_chat_form
+from pivotbench.client.loop import Errand, Loop
+from pivotbench.client.request import Exchange, in_chat_form
 from pivotbench.client.schedule import Schedule
 from pivotbench.client.warmup import WarmUp, warmup_tokens
-from pivotbench.workloads import Prompts
 
 # More streams than that are no server's load but a queue without end, and files and memory of the client.
 MOST_IN_FLIGHT = 4096
@@ -33,21 +30,12 @@ AHEAD_SECONDS = 1.0
 class OpenLoop(Loop):
     """One run at a given rate of arrivals, in requests a second."""
 
-    streams = MOST_IN_FLIGHT
-
-    def __init__(
-        self,
-        target: Target,
-        workload: WorkloadPlan,
-        plan: LoadPlan,
-        prompts: Prompts,
-        alive: Callable[[], bool],
-        *,
-        rate: float,
-    ) -> None:
-        super().__init__(target, workload, plan, prompts, WarmUp(1, plan.seconds), alive)
+    def __init__(self, errand: Errand, rate: float, most_in_flight: int = MOST_IN_FLIGHT) -> None:
+        super().__init__(errand, WarmUp(1, errand.plan.seconds))
         self.rate: float = rate
-        self._schedule = Schedule.of(rate, f"{plan.seed}/{workload.name}", plan.seconds, plan.min_requests)
+        self.streams = most_in_flight
+        plan, seed = self.plan, f"{self.plan.seed}/{self.workload.name}"
+        self._schedule = Schedule.of(rate, seed, plan.seconds, plan.min_requests)
         self._counted: set[Exchange] = set()
         self._awaited = self._schedule.requests
         self._arrivals_ended = 0

@@ -42,16 +42,16 @@ def words_of(prompt: str, error: int = 0) -> Iterator[str]:
     """Yield the answer's tokens: a sum if one is asked for, off by ``error``, then sentences without end."""
     if sums := re.findall(r"(\d+)\s*\+\s*(\d+)", prompt):
         left, right = sums[-1]
-        yield from _tokens(f"The answer is {int(left) + int(right) + error}.")
+        yield from tokens_of(f"The answer is {int(left) + int(right) + error}.")
         yield ""
     seen = " ".join(re.findall(r"\w+", prompt)[-6:])
-    yield from _tokens(f"You wrote about {seen}.")
+    yield from tokens_of(f"You wrote about {seen}.")
     # A checksum, not hash(): the same in every process.
     dice = random.Random(zlib.crc32(prompt.encode()))
     while True:
         words = dice.choice(SENTENCES).split()
         filled = (re.sub(r"^[a-z]+", lambda m: dice.choice(WORDS.get(m[0], [m[0]])), word) for word in words)
-        yield from _tokens(" " + " ".join(filled))
+        yield from tokens_of(" " + " ".join(filled))
 
 
 def answer(
@@ -108,5 +108,6 @@ def forced(ids: list[int], shift: float) -> list[list[Any]]:
     return [[value if n else None, ids[n], None] for n, value in enumerate(values)]
 
 
-def _tokens(text: str) -> list[str]:
+def tokens_of(text: str) -> list[str]:
+    """Return a text's tokens: words and signs, each with the blanks before it."""
     return re.findall(r"\s*\w+|\s*[^\w\s]", text)

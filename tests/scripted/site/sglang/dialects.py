@@ -70,9 +70,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             {"/generate": self._native, "/v1/completions": self._completion}.get(path, self._chat)(asked)
 
     def _tokenize(self, asked: dict[str, Any]) -> None:
-        """Give the tokens of a text, or of messages in chat form; here a character is a token."""
+        """Give the tokens of a text, or of messages in chat form."""
         text = asked.get("prompt") or "\n".join(str(m["content"]) for m in asked["messages"])
-        self._json({"tokens": [ord(c) for c in text], "count": len(text), "max_model_len": 4096})
+        ids = self.server.tokenize(text)
+        self._json({"tokens": ids, "count": len(ids), "max_model_len": 4096})
 
     def _native(self, asked: dict[str, Any]) -> None:
         sampling = asked.get("sampling_params") or {}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sglang.answers import Step, acceptance, answer, steps
+from sglang.answers import Step, acceptance, answer, steps, token_id, tokens_of
 from sglang.dialects import Handler
 from sglang.faults import say
 from sglang.generation import Generation
@@ -38,6 +38,7 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
         self.begun = 0
         self.generated = self.verified = 0
         self.seen_prompts: set[str] = set()
+        self.vocabulary: dict[int, str] = {}
         try:
             super().__init__((args.host, args.port), Handler)
         except OSError as error:
@@ -71,6 +72,12 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
             with self.lock:
                 self.in_flight -= 1
 
+    def tokenize(self, text: str) -> list[int]:
+        """Return a text's token ids; what they stand for is remembered, so that they may come back."""
+        tokens = tokens_of(text)
+        self.vocabulary |= {token_id(token): token for token in tokens}
+        return [token_id(token) for token in tokens]
+
     def finished(self, generation: Generation) -> None:
         """Count a generation that is done, or was given up; only then does it enter the metrics."""
         with self.lock:
@@ -79,7 +86,7 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
 
     def generation(self, asked: str | list[int], *, limit: int, ignore_eos: bool, garbage: str) -> Generation:
         """Return a fresh generation; a prompt seen since the last flush is cached but for its last token."""
-        prompt = asked if isinstance(asked, str) else "".join(map(chr, asked))
+        prompt = asked if isinstance(asked, str) else "".join(self.vocabulary.get(i, f" {i}") for i in asked)
         tokens, finish = answer(
             prompt, limit=limit, ignore_eos=ignore_eos, garbage=garbage, error=self.script.wrong
         )
