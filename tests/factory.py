@@ -193,7 +193,12 @@ def _smoke(cell: Cell, _: random.Random) -> dict[str, Any]:
 
 
 def smoke_prompt(
-    ask: str, *texts: str, contains: str | None = None, verdict: str = "ok", gap_nats: float | None = None
+    ask: str,
+    *texts: str,
+    contains: str | None = None,
+    verdict: str = "ok",
+    gap_nats: float | None = None,
+    logprob: float = -0.2,
 ) -> dict[str, Any]:
     """Return one prompt of smoke.json with an answer for each text; a word is a token.
 
@@ -208,7 +213,7 @@ def smoke_prompt(
             {
                 "text": text,
                 "token_ids": [token_id(w) for w in words] if told else None,
-                "logprobs": [-0.2] * len(words) if told else None,
+                "logprobs": [logprob] * len(words) if told else None,
                 "alternatives": top if told else None,
                 "finish_reason": "stop",
                 "output_tokens": 12,

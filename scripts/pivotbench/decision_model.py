@@ -119,6 +119,10 @@ class AgreeingPart(_Part):
         description="mean absolute difference of log probabilities on the fixed continuations"
     )
     distance_tokens: int = Field(description="tokens that this is the mean of")
+    answer_distance_nats: float | None = Field(
+        description="the same on the tokens that first answers have in common; null below 16 of them"
+    )
+    answer_distance_tokens: int
     failed: list[str] = Field(description="prompts it fails though the reference answers them well")
     excused: list[str] = Field(description="the only such prompt, where the answer left at a near tie")
     repeatability: float | None = Field(description="share of prompts whose repeats in one launch are equal")

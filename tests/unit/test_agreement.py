@@ -147,6 +147,20 @@ def test_log_probabilities_beyond_the_bound_disagree_and_within_it_do_not() -> N
     assert "-1.30 -2.30 -3.30" in found.eliminated[0]["evidence"][0]
 
 
+def test_log_probabilities_of_what_both_answered_are_held_to_the_bound_as_well() -> None:
+    long = "word " * 20
+
+    def answered(text: str, logprob: float) -> Agreement:
+        told = smoke_prompt("Go on.", text, gap_nats=3.0, logprob=logprob)
+        return agreement({"a": [smoke_prompt("Go on.", long, gap_nats=3.0)], "b": [told]})
+
+    assert out(answered(long, -0.4)) == {}
+    found = answered(long, -0.6)
+    assert out(found) == {"b": "disagrees_with_reference"}
+    assert "of what both answered lie 0.40 nats" in found.eliminated[0]["reason"]
+    assert out(answered("word " * 10 + "or else " * 10, -0.6)) == {}, "ten tokens in common are too few"
+
+
 def test_what_is_as_good_as_impossible_to_both_is_no_distance() -> None:
     assert row(distances([-1.0, -2.0, -90.0], [-1.0, -2.0, -25.0]), "b")["distance_nats"] == 0
 

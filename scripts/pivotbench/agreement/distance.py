@@ -1,15 +1,23 @@
-"""How far the log probabilities of fixed continuations lie from the reference's."""
+"""How far log probabilities lie from the reference's: of fixed continuations, and of what both answered.
+
+A continuation is the same text for everybody. Servers that tell the log probabilities of a prompt work them
+out in prefill kernels; what is generated comes from decode kernels. So the answers count as well, as far as
+they are the same: from their first token to where they part, both have the same text before them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from statistics import fmean
 
-from pivotbench.agreement.reading import Followed
+from pivotbench.agreement.reading import Followed, Said
 
 # Below this, a token is as good as impossible (2e-9), and differences are of no consequence.
 LEAST_NATS = -20.0
+# Fewer tokens in common say nothing: they may all be sure ones, or all doubtful.
+ANSWER_TOKENS_LEAST = 16
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,29 @@ def distance(
     if not every:
         return None
     farthest = max(sorted(differences), key=lambda name: fmean(differences[name] or [0.0]))
+    return Distance(fmean(every), len(every), farthest)
+
+
+def answer_distance(
+    reference: Mapping[str, Sequence[Said]], other: Mapping[str, Sequence[Said]]
+) -> Distance | None:
+    """Return the distance over the tokens that first answers have in common; None where those are too few.
+
+    Tokens on which both agree are likelier than most, so the figure errs on the low side.
+    """
+    differences: dict[str, list[float]] = {}
+    for ask in reference.keys() & other.keys():
+        ours, theirs = reference[ask][0], other[ask][0]
+        if None in (ours.token_ids, ours.logprobs, theirs.token_ids, theirs.logprobs):
+            continue
+        tokens = zip(ours.token_ids or (), theirs.token_ids or (), strict=False)
+        values = zip(ours.logprobs or (), theirs.logprobs or (), strict=False)
+        same = takewhile(lambda pair: pair[0][0] == pair[0][1], zip(tokens, values, strict=False))
+        differences[ask] = [abs(max(a, LEAST_NATS) - max(b, LEAST_NATS)) for _, (a, b) in same]
+    every = [d for values_ in differences.values() for d in values_]
+    if len(every) < ANSWER_TOKENS_LEAST:
+        return None
+    farthest = max(sorted(differences), key=lambda ask: fmean(differences[ask] or [0.0]))
     return Distance(fmean(every), len(every), farthest)
 
 

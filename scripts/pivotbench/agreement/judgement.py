@@ -8,8 +8,8 @@ garbage, wrong_answer     it fails a prompt that the reference answers well. One
                           where its answer left the reference's at a near tie: that is a text the model itself
                           might have written. Garbage also where its answers to different prompts are suspect
                           together (all begin alike) and the reference's are not.
-disagrees_with_reference  on the fixed continuations its log probabilities lie farther from the reference's
-                          than the study's bound, in the mean over tokens.
+disagrees_with_reference  its log probabilities of the fixed continuations, or of what both answered, lie
+                          farther from the reference's than the study's bound, in the mean over tokens.
 garbage_under_load        under some load it has more suspect texts; see load.
 
 That a text differs is never a reason by itself.
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pivotbench.agreement.departures import Departure, departure, usual
-from pivotbench.agreement.distance import Distance, distance
+from pivotbench.agreement.distance import Distance, answer_distance, distance
 from pivotbench.agreement.load import Excess
 from pivotbench.agreement.reading import Witness
 from pivotbench.results import Stage
@@ -38,6 +38,7 @@ class Held:
     reference: Witness
     departures: Mapping[str, Sequence[Departure]]
     distance: Distance | None
+    answer_distance: Distance | None
     failed: tuple[str, ...]
     excused: tuple[str, ...]
 
@@ -56,6 +57,7 @@ def hold(witness: Witness, reference: Witness, near_tie_nats: float) -> Held:
         reference=reference,
         departures=departures,
         distance=distance(reference.followed, witness.followed),
+        answer_distance=answer_distance(reference.answers, witness.answers),
         failed=() if excused else failed,
         excused=excused,
     )
@@ -73,8 +75,8 @@ def eliminated(
             out.append(_by_answers(phase, one))
         elif together := one.witness.across - one.reference.across:
             out.append(_by_all_answers(phase, one, together))
-        elif one.distance is not None and one.distance.mean_nats > bound_nats:
-            out.append(_by_distance(phase, one, one.distance, bound_nats))
+        elif _beyond(one.distance, bound_nats) or _beyond(one.answer_distance, bound_nats):
+            out.append(_by_distance(phase, one, bound_nats))
         elif name in under_load:
             out.append(_by_load(phase, under_load[name], one.reference.configuration))
     return out
@@ -104,15 +106,23 @@ def _by_all_answers(phase: str, held: Held, detectors: frozenset[str]) -> dict[s
     )
 
 
-def _by_distance(phase: str, held: Held, found: Distance, bound_nats: float) -> dict[str, Any]:
+def _beyond(found: Distance | None, bound_nats: float) -> bool:
+    return found is not None and found.mean_nats > bound_nats
+
+
+def _by_distance(phase: str, held: Held, bound_nats: float) -> dict[str, Any]:
+    found, what = held.distance, "fixed continuations"
+    if found is None or not _beyond(found, bound_nats):
+        found, what = held.answer_distance, "what both answered"
+    assert found is not None
     lines = []
     for witness in (held.witness, held.reference):
-        told = witness.followed[found.farthest][0]
-        values = " ".join(f"{value:.2f}" for value in told.logprobs)
+        told = (witness.followed if found is held.distance else witness.answers)[found.farthest][0]
+        values = " ".join(f"{value:.2f}" for value in told.logprobs or ())
         lines.append(f"{witness.configuration}: {_shown(told.text)!r}: {values}")
     return _row(
         (phase, held.witness.configuration, "smoke", "disagrees_with_reference"),
-        f"log probabilities of fixed continuations lie {found.mean_nats:.2f} nats from those of "
+        f"log probabilities of {what} lie {found.mean_nats:.2f} nats from those of "
         f"{held.reference.configuration} in the mean over {found.tokens} tokens; the bound is {bound_nats:g}",
         lines,
     )

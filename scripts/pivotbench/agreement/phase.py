@@ -93,7 +93,7 @@ def _statement(reference: Witness, unjudged: bool) -> str:
 
 
 def _row(held: Held, text: dict[str, Any] | None) -> dict[str, Any]:
-    witness, found = held.witness, held.distance
+    witness, found, answered = held.witness, held.distance, held.answer_distance
     kinds = Counter(usual(departures) for departures in held.departures.values())
     shared = [d for departures in held.departures.values() for d in departures]
     shortest = min(shared, key=lambda d: (d.unit != "tokens", d.shared), default=None)
@@ -107,6 +107,8 @@ def _row(held: Held, text: dict[str, Any] | None) -> dict[str, Any]:
         "prefix_unit": shortest.unit if shortest else None,
         "distance_nats": found.mean_nats if found else None,
         "distance_tokens": found.tokens if found else 0,
+        "answer_distance_nats": answered.mean_nats if answered else None,
+        "answer_distance_tokens": answered.tokens if answered else 0,
         "failed": list(held.failed),
         "excused": list(held.excused),
         "repeatability": same / repeated if repeated else None,

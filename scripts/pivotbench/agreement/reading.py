@@ -27,6 +27,7 @@ class Said:
     alternatives: tuple[tuple[Alternative, ...], ...] | None
     problem: Problem | None
     signs: str
+    logprobs: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _said(answer: Mapping[str, Any], expectation: Mapping[str, Any] | None) -> S
         problem, signs = "garbage", ", ".join(suspect)
     elif expectation is not None and answer["met"] is False:
         problem, signs = "wrong_answer", f"{expectation['kind']} {expectation['value']!r}"
-    ids, alternatives = answer.get("token_ids"), answer.get("alternatives")
+    ids, alternatives, logprobs = (answer.get(key) for key in ("token_ids", "alternatives", "logprobs"))
     return Said(
         text=answer["text"],
         token_ids=None if ids is None else tuple(ids),
@@ -123,4 +124,5 @@ def _said(answer: Mapping[str, Any], expectation: Mapping[str, Any] | None) -> S
         else tuple(tuple((i, text, value) for i, text, value in place) for place in alternatives),
         problem=problem,
         signs=signs,
+        logprobs=None if logprobs is None or None in logprobs else tuple(logprobs),
     )

@@ -18,6 +18,7 @@ class AnswerRow:
     departures: str
     shared: str
     distance: str
+    answered: str
     repeats: str
     relaunches: str
     verdict: str
@@ -69,6 +70,7 @@ def _row(part: Mapping[str, Any], row: Mapping[str, Any], out: Mapping[str, Any]
         departures="–" if reference else _departures(row["departures"]),
         shared="–" if reference or shared is None else f"{shared}{NO_BREAK}{row['prefix_unit']}",
         distance="–" if reference else _nats(row["distance_nats"]),
+        answered="–" if reference else _nats(row["answer_distance_nats"]),
         repeats="–" if row["repeatability"] is None else percent(row["repeatability"]),
         relaunches=f"{row['steady']} of {part['prompts']}",
         verdict=_verdict(part, row, reference, out),
