@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pivotbench.detectors.characters import broken_characters, character_entropy, empty, repeated_characters
+from pivotbench.detectors.characters import (
+    broken_characters,
+    character_entropy,
+    empty,
+    line_breaks,
+    repeated_characters,
+)
 from pivotbench.detectors.finding import Finding, Verdict
 from pivotbench.detectors.repetition import compression_ratio, loop_bytes, loop_share, tail_compression_ratio
 from pivotbench.detectors.tokens import first_token_collapse, impossible_logprobs, token_runs
@@ -27,6 +33,7 @@ __all__ = [
 
 _TEXT_DETECTORS: tuple[Callable[[str], Finding], ...] = (
     empty,
+    line_breaks,
     repeated_characters,
     broken_characters,
     loop_share,

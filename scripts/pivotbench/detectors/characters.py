@@ -18,6 +18,19 @@ def empty(text: str) -> Finding:
     return Finding("empty", visible, 1, verdict(suspect=False, bad=visible < 1))
 
 
+LINE_BREAK_SHARE = 0.6
+
+
+def line_breaks(text: str) -> Finding:
+    """Share of line breaks in a text of 32 characters or more; suspect from 0.6.
+
+    Weights of which a part was zeroed yield blank lines with a word now and then. A list of single digits
+    has 0.5, code with blank lines 0.1.
+    """
+    share = text.count("\n") / len(text) if len(text) >= 32 else 0.0
+    return Finding("line_breaks", share, LINE_BREAK_SHARE, verdict(suspect=share >= LINE_BREAK_SHARE))
+
+
 # What people draw lines with: rules in Markdown, leaders in a table of contents, blanks to fill in.
 _RUN = re.compile(r"(.)\1+", re.DOTALL)
 _RULERS = frozenset("-=_*#~.─━═│ ")

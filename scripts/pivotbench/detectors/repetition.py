@@ -20,34 +20,44 @@ _BEGINNING = re.compile(r"\b\w|[^\w\s]|[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\
 
 @dataclass(frozen=True)
 class Loop:
-    """A stretch of text that repeats one phrase without a break."""
+    """A stretch of text that repeats one phrase without a break, and whether the whole text ends in it."""
 
-    begin: int
-    end: int
+    text: str
     phrase: str
+    final: bool
 
     @property
     def repeats(self) -> float:
-        return (self.end - self.begin) / len(self.phrase)
+        return len(self.text) / len(self.phrase)
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.text.encode("utf-8", errors="replace"))
 
     @property
     def lettered(self) -> bool:
         return any(c.isalpha() for c in self.phrase)
 
 
+# What numbers the items of a list: "12. ", "Step 12: ".
+_ENUMERATOR = re.compile(r"^[ \t]*(?:\w+ )?\d+[.):] ", re.MULTILINE)
+
+
 @lru_cache(maxsize=1)  # two detectors ask for the same text in a row
 def loops(text: str) -> tuple[Loop, ...]:
     """Return every stretch that repeats a phrase of two or more kinds of characters often enough.
 
-    That is 5 times in a row, or 3 times for a phrase of 100 characters. Time is linear in the text: where a
-    gram of 8 characters comes again, its distance from the last one is a period, followed as far as it holds.
+    That is 5 times in a row, or 3 times for a phrase of 100 characters; a number that leads the line is no
+    difference. Time is linear in the text: where a gram of 8 characters comes again, its distance from the
+    last one is a period, followed as far as it holds.
     """
+    text = _ENUMERATOR.sub("", text)
     found: list[Loop] = []
     latest: dict[str, int] = {}
     period = begin = at = 0
 
     def close(end: int) -> None:
-        loop = Loop(begin, end, text[begin : begin + period])
+        loop = Loop(text[begin:end], text[begin : begin + period], not text[end:].strip())
         least = LONG_PHRASE_REPEATS_LEAST if period >= LONG_PHRASE_CHARACTERS else LOOP_REPEATS_LEAST
         if loop.repeats >= least and len(set(loop.phrase)) > 1:
             found.append(loop)
@@ -81,51 +91,51 @@ def loop_share(text: str) -> Finding:
     """
     total = len(text.strip())
     rated = [
-        ((loop.end - loop.begin) / total / limit, limit)
+        (len(loop.text) / total / limit, limit)
         for loop in loops(text)
         for limit in [LOOP_SHARE if loop.lettered else LOOP_SHARE_UNLETTERED]
-        if _bytes(text, loop) >= LOOP_SHARE_LEAST_BYTES
+        if loop.size_bytes >= LOOP_SHARE_LEAST_BYTES
     ]
     rating, limit = max(rated, default=(0.0, LOOP_SHARE))
-    return Finding("loop_share", min(rating * limit, 1.0), limit, verdict(suspect=rating >= 1))
+    return Finding("loop_share", rating * limit, limit, verdict(suspect=rating >= 1))
 
 
 LOOP_BYTES = 160
+LOOP_BYTES_FINAL = 100
 LOOP_BYTES_UNLETTERED = 400
 
 
 def loop_bytes(text: str) -> Finding:
     """Bytes (UTF-8) of the longest loop, wherever it lies: good text may turn into one late.
 
-    Suspect from 160, from 400 if the phrase has no letter (a row of zeros, the rule of a wide table).
+    Suspect from 160, from 100 where the text ends in it, for a loop in a model seldom ends by itself; from
+    400 if the phrase has no letter (a row of zeros, the rule of a wide table).
     """
-    rated = [
-        (_bytes(text, loop) / limit, limit)
-        for loop in loops(text)
-        for limit in [LOOP_BYTES if loop.lettered else LOOP_BYTES_UNLETTERED]
-    ]
+    rated = [(loop.size_bytes / limit, limit) for loop in loops(text) for limit in [_bytes_allowed(loop)]]
     rating, limit = max(rated, default=(0.0, LOOP_BYTES))
     return Finding("loop_bytes", rating * limit, limit, verdict(suspect=rating >= 1))
 
 
-def _bytes(text: str, loop: Loop) -> int:
-    return len(text[loop.begin : loop.end].encode("utf-8", errors="replace"))
+def _bytes_allowed(loop: Loop) -> int:
+    if not loop.lettered:
+        return LOOP_BYTES_UNLETTERED
+    return LOOP_BYTES_FINAL if loop.final else LOOP_BYTES
 
 
 WINDOW_BYTES = 2048
 TAIL_BYTES = 512
 COMPRESSION_LEAST_BYTES = 128
-COMPRESSION_RATIO = 10.0
-TAIL_COMPRESSION_RATIO = 8.0
+COMPRESSION_RATIO = 20.0
+TAIL_COMPRESSION_RATIO = 10.0
 
 
 def compression_ratio(text: str) -> Finding:
     """Bytes of UTF-8 over bytes after zlib, the highest of windows of 2048 bytes, each half over the last.
 
     Whisper's decoder rejects above 2.4, for speech (Radford et al. 2022, section 4.5). Written answers hold
-    tables, JSON and code, which reach 3 to 6; one phrase repeated reaches 12 and more within 300 bytes. A
-    window of one size keeps a long log, whose ratio grows with its length, from looking like a loop. Suspect
-    from 10, for texts of 128 bytes or more.
+    tables, logs and indented JSON, which reach 9; one phrase repeated reaches 30 and more. A window of one
+    size keeps a long log, whose ratio grows with its length, from looking like a loop. Suspect from 20, for
+    texts of 128 bytes or more.
     """
     data = text.encode("utf-8", errors="replace")
     last = max(len(data) - WINDOW_BYTES, 0)
@@ -135,7 +145,10 @@ def compression_ratio(text: str) -> Finding:
 
 
 def tail_compression_ratio(text: str) -> Finding:
-    """The same of the last 512 bytes alone: text that turns into a loop shortly before its end."""
+    """The same of the last 512 bytes alone, which a loop shortly before the end fills; suspect from 10.
+
+    Good text reaches 5 there.
+    """
     ratio = _ratio(text.encode("utf-8", errors="replace")[-TAIL_BYTES:])
     suspect = ratio >= TAIL_COMPRESSION_RATIO
     return Finding("tail_compression_ratio", ratio, TAIL_COMPRESSION_RATIO, verdict(suspect=suspect))
