@@ -268,6 +268,42 @@ def test_answers_that_do_not_repeat_are_told_apart_by_launch_and_relaunch() -> N
     assert found.unsteady == ["b"]
 
 
+def test_whether_the_backends_agree_is_a_hypothesis_with_a_verdict() -> None:
+    from pivotbench.hypotheses import hypotheses
+
+    def verdict(*logprobs: Sequence[float]) -> str:
+        told = [{"x": values} if values else {} for values in logprobs]
+        cells = [
+            cell_files(Cell("backends", name, 1, SPEED, continuations=more))
+            for name, more in zip("ab", told, strict=False)
+        ]
+        state = contest(RULES, "backends", cells)
+        return hypotheses(RULES, state, [], [], cells, None)[-1]["verdict"]
+
+    assert verdict([-1.0], [-1.1]) == "supported"
+    assert verdict([-1.0], [-2.0]) == "refuted"
+    assert verdict([-1.0], []) == "undecided"
+    assert verdict([-1.0]) == "untested"
+
+
+def test_what_the_answers_leave_open_is_a_threat() -> None:
+    from campaigns import run_phase
+    from pivotbench.decision import decide
+
+    def codes(prompts: Mapping[str, Prompts], reference: str | None = None) -> set[str]:
+        rules = replace(RULES, reference=reference, rounds_min=1, rounds_max=1)
+        made = [Cell("backends", name, 1, SPEED, smoke=said) for name, said in prompts.items()]
+        races, cells = run_phase(rules, "backends", [], lambda *_: made)
+        return {threat["code"] for threat in decide(rules, races, cells)["threats"]}
+
+    assert "answers_unjudged" in codes({"a": [looping()], "b": [looping()]})
+    assert "reference_doubtful" in codes({"a": [looping(), fine("1+3?")], "b": [fine(), fine("1+3?")]})
+    assert "reference_replaced" in codes({"a": [fine()], "b": [fine()]}, reference="gone")
+    assert "unsteady" in codes({"a": [fine()], "b": [smoke_prompt("2+2?", GOOD, "It is 4", contains="4")]})
+    calm = codes({"a": [fine()], "b": [fine()]})
+    assert not calm & {"answers_unjudged", "reference_doubtful", "reference_replaced", "unsteady"}
+
+
 def test_those_out_by_their_answers_are_not_ranked() -> None:
     cells = [
         cell_files(Cell("backends", name, 1, SPEED, smoke=[said]))

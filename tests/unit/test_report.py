@@ -13,10 +13,12 @@ from campaigns import write_demo
 from pivotbench.charts.figures import NO_BREAK
 from pivotbench.errors import UserError
 from pivotbench.report import render
+from pivotbench.report.answers import answer_tables
 from pivotbench.report.inputs import evidence_folders, read_inputs
 from pivotbench.report.outcomes import outcomes
 from pivotbench.report.story import facts, story
-from report_sample import Sample, addresses, elements, sample
+from pivotbench.results import Reason
+from report_sample import Sample, addresses, elements, failed, sample
 
 SECTIONS = [
     *("outcomes", "answers", "ranking", "frontier", "speculation", "stability", "launch"),
@@ -123,6 +125,24 @@ def test_the_matrix_shows_each_stage_of_each_configuration(usual: Sample) -> Non
     assert states["kv-q8-no-flash"] == ["failed", "none", "none", "none"]
     assert matrix["kv-q4"].verdict == "eliminated: garbage"
     assert matrix["flash-off"].verdict.replace(NO_BREAK, " ") == "−18 %, slower"
+
+
+def test_answers_say_whom_they_are_held_against_what_was_set_aside_and_who_agrees(usual: Sample) -> None:
+    first, second = answer_tables(usual.decision)
+    assert first.statement == "Answers are held against flash-on on 3 of 4 prompts; it fails the other itself"
+    assert first.aside == "Set aside: “What is the capital of France?”."
+    assert [row.verdict for row in first.rows] == ["reference", "agrees", "agrees", "agrees"]
+    assert [row.verdict for row in second.rows] == ["reference", "same text", "text changed"]
+    assert "no near tie on 1 of 4 prompts" in second.rows[-1].note
+
+
+def test_who_is_out_by_comparison_shows_both_answers_although_its_stages_went_well(usual: Sample) -> None:
+    entry = failed("kv-q8", "smoke", Reason.of("wrong_answer", "is wrong", ("kv-q8: 5", "flash-on: 4")))
+    decision = {**usual.decision, "eliminated": [*usual.decision["eliminated"], entry]}
+    row = next(r for r in outcomes(decision, usual.cells)["backends"] if r.configuration == "kv-q8")
+    assert (row.stages["smoke"].state, row.stages["smoke"].text) == ("failed", "wrong answer")
+    assert row.failures[0].evidence == ("kv-q8: 5", "flash-on: 4")
+    assert answer_tables(decision)[0].rows[1].verdict == "wrong answer"
 
 
 def test_cost_and_confidence_are_named(usual: Sample) -> None:
