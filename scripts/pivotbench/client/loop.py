@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pivotbench.client.dialects import Ask
 from pivotbench.client.plan import LoadPlan, WorkloadPlan
 from pivotbench.client.request import Exchange, Identity, RequestRecord, Target
-from pivotbench.client.sender import LocalSender, Sender
+from pivotbench.client.sender import Sender, open_sender
 from pivotbench.client.warmup import WarmUp
 from pivotbench.results import Reason
 from pivotbench.workloads import Prompt, Prompts
@@ -88,7 +88,7 @@ class Loop(ABC):
     async def run(self) -> Measured:
         """Warm up, measure, end; the records and the reason are then complete."""
         self._origin = asyncio.get_running_loop().time()
-        async with LocalSender(self.target, self.streams) as sender:
+        async with open_sender(self.target, self.streams) as sender:
             self._sender: Sender = sender
             work = (self._drive(), self._watch(), self._over.wait())
             tasks = [asyncio.ensure_future(part) for part in work]

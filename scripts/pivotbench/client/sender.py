@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from types import TracebackType
 from typing import Protocol
 
 from pivotbench.client.connection import Pool
+from pivotbench.client.crew import CrewSender
 from pivotbench.client.lag import LagSampler
 from pivotbench.client.request import Exchange, Target
+
+# Half of what one process carries at 100 tokens a second and stream (benchmarks/client/README.md).
+STREAMS_PER_PROCESS = 512
 
 
 class Sender(Protocol):
@@ -31,14 +36,13 @@ class Sender(Protocol):
 class LocalSender:
     """Sends from the event loop it is entered on."""
 
-    def __init__(self, target: Target, streams: int) -> None:
+    def __init__(self, target: Target) -> None:
         self._target = target
-        self._streams = streams
-        self._lag = LagSampler()
+        self.lag = LagSampler()
 
     async def __aenter__(self) -> LocalSender:
         self._pool = Pool(self._target.url)
-        self._sampling = asyncio.create_task(self._lag.run())
+        self._sampling = asyncio.create_task(self.lag.run())
         return self
 
     async def __aexit__(
@@ -54,8 +58,15 @@ class LocalSender:
 
     def lag_p99_seconds(self, begin: float, end: float) -> float | None:
         """Return the 99th percentile of this loop's lag."""
-        return self._lag.p99_seconds(begin, end)
+        return self.lag.p99_seconds(begin, end)
 
     def cpu_seconds(self) -> float:
         """Return this process's processor time."""
         return time.process_time()
+
+
+def open_sender(target: Target, streams: int) -> LocalSender | CrewSender:
+    """Return a sender for at most so many requests in flight, over as many processes as they need."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processes = min(cores // 2, -(-streams // STREAMS_PER_PROCESS))
+    return CrewSender(target, processes) if processes > 1 else LocalSender(target)
