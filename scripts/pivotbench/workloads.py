@@ -115,24 +115,37 @@ class TextPrompts:
         return salted(self._order[position], salt)
 
 
-class TokenPrompts:
-    """Random prompts of exactly the lengths asked for, in token ids drawn from ``ids``.
+@dataclass(frozen=True)
+class Vocabulary:
+    """Token ids of ordinary words, and those with which the model has every text begin, if any."""
 
-    The first ``shared`` share of each is the same in all of them, the rest is drawn anew for every salt:
-    a prefix cache can answer the one and not the other. Random tokens say nothing about speculation: how
+    words: tuple[int, ...]
+    begin: tuple[int, ...] = ()
+
+
+class TokenPrompts:
+    """Random prompts of exactly the lengths asked for, in token ids of ordinary words.
+
+    They begin as every text of the model does, without which some write nothing sensible. The first
+    ``shared_prefix`` share of each is the same in all of them, the rest is drawn anew for every salt: a
+    prefix cache can answer the one and not the other. Random tokens say nothing about speculation: how
     often a draft is accepted depends on the text.
     """
 
-    def __init__(self, ids: Sequence[int], lengths: Sequence[int], shared: float, seed: str) -> None:
-        self._ids, self._lengths, self._share, self._seed = list(ids), lengths, shared, seed
-        self._shared = random.Random(f"{seed}/shared").choices(self._ids, k=round(shared * max(lengths)))
+    def __init__(
+        self, vocabulary: Vocabulary, lengths: Sequence[int], shared_prefix: float, seed: str
+    ) -> None:
+        self._vocabulary, self._lengths, self._share, self._seed = vocabulary, lengths, shared_prefix, seed
+        common = random.Random(f"{seed}/shared").choices(vocabulary.words, k=max(lengths))
+        self._common = (*vocabulary.begin, *common)
 
     def at(self, position: int, salt: str) -> Prompt:
         """Return the prompt at a position; lengths are taken in turn."""
         length = self._lengths[position % len(self._lengths)]
-        prefix = self._shared[: round(self._share * length)]
+        shared = max(round(self._share * length), len(self._vocabulary.begin))
+        prefix = self._common[: min(shared, length)]
         dice = random.Random(f"{self._seed}/{salt}")
-        own = dice.choices(self._ids, k=length - len(prefix))
+        own = dice.choices(self._vocabulary.words, k=length - len(prefix))
         return Prompt(f"synthetic-{length}", (), token_ids=(*prefix, *own))
 
 
@@ -142,9 +155,10 @@ class WordPrompts:
     Shared and own part are those of TokenPrompts.
     """
 
-    def __init__(self, lengths: Sequence[int], shared: float, seed: str) -> None:
+    def __init__(self, lengths: Sequence[int], shared_prefix: float, seed: str) -> None:
         self._words = WORDS.split()
-        self._places = TokenPrompts(range(len(self._words)), lengths, shared, seed)
+        places = Vocabulary(tuple(range(len(self._words))))
+        self._places = TokenPrompts(places, lengths, shared_prefix, seed)
 
     def at(self, position: int, salt: str) -> Prompt:
         """Return the prompt at a position; lengths are taken in turn."""

@@ -74,7 +74,8 @@ class Stream:
 class StreamingServer:
     """Runs ``handler`` for every POST, in a thread of its own, from ``with`` to its end.
 
-    Texts are tokenized by ``tokenizer``; a server without one refuses that.
+    Texts are tokenized by ``tokenizer``, token 0 before them where special tokens are asked for; a server
+    without one refuses that.
     """
 
     def __init__(self, handler: Handler, tokenizer: Callable[[str], list[int]] | None = None) -> None:
@@ -101,7 +102,8 @@ class StreamingServer:
         if request.path.endswith("/tokenize") and "content" in body:
             if self._tokenizer is None:
                 return web.Response(status=404)
-            return web.json_response({"tokens": self._tokenizer(body["content"])})
+            begin = [0] if body["add_special"] else []
+            return web.json_response({"tokens": begin + self._tokenizer(body["content"])})
         self.bodies.append(body)
         stream = Stream(request, len(self._connections), len(self.bodies))
         await self._handler(body, stream)

@@ -3,59 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import resource
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pivotbench.client import LoadOutcome, LoadPlan, measure
 from pivotbench.client import load as load_module
+from pivotbench.client import measure
 from pivotbench.client.open_files import open_files
 from pivotbench.engines.base import Dialect
 from pivotbench.errors import UserError
-from unit.streaming_server import Handler, Stream, StreamingServer
-
-# Above the least length of a warm-up answer, so that the two can be told apart.
-TOKENS = 12
-
-
-def plan_of(workload: dict[str, Any], *, seconds: float = 0.3, stall: float = 5.0) -> LoadPlan:
-    workloads = {"w": {"output_tokens": TOKENS, **workload}}
-    data = {"seconds": seconds, "windows": 2, "min_requests": 4, "workloads": workloads}
-    return dataclasses.replace(LoadPlan.from_json(data, seed="study/1"), stall_seconds=stall)
-
-
-def text(folder: Path, *lines: dict[str, Any]) -> dict[str, Any]:
-    prompts = folder / "prompts.jsonl"
-    prompts.write_text("\n".join(map(json.dumps, lines)))
-    return {"kind": "text", "prompts": str(prompts)}
-
-
-def plan(folder: Path, *, concurrency: int = 1, **times: float) -> LoadPlan:
-    lines = [{"id": f"p{i}", "prompt": f"question {i}"} for i in range(3)]
-    return plan_of({**text(folder, *lines), "concurrency": [concurrency]}, **times)
-
-
-def load(
-    server: StreamingServer, load_plan: LoadPlan, alive: Callable[[], bool] = lambda: True
-) -> tuple[LoadOutcome, list[str]]:
-    lines: list[str] = []
-    return measure(server.url, ["openai-chat"], "m", load_plan, alive=alive, progress=lines.append), lines
-
-
-def paced(gap_seconds: float) -> Handler:
-    async def answer(body: dict[str, Any], stream: Stream) -> None:
-        for n in range(1, body["max_tokens"] + 1):
-            await asyncio.sleep(gap_seconds)
-            await stream.content(f"w{n} ", timings={"predicted_n": n})
-        await stream.finish(body["max_tokens"])
-
-    return answer
+from unit.loads import TOKENS, load, paced, plan, plan_of, text
+from unit.streaming_server import Stream, StreamingServer
 
 
 def test_a_run_warms_up_measures_and_leaves_records_that_give_its_windows(tmp_path: Path) -> None:
@@ -226,7 +188,7 @@ def test_synthetic_prompts_go_out_as_ids_of_words_where_the_server_tokenizes() -
         await stream.event({"choices": [], "usage": usage})
         await stream.event("[DONE]")
 
-    with StreamingServer(answers, tokenizer=lambda text: list(range(len(text.split())))) as server:
+    with StreamingServer(answers, tokenizer=lambda text: list(range(1, 1 + len(text.split())))) as server:
         outcome = measure(
             server.url, dialects, "m", plan_of(synthetic), alive=lambda: True, progress=lambda _: None
         )
@@ -234,6 +196,7 @@ def test_synthetic_prompts_go_out_as_ids_of_words_where_the_server_tokenizes() -
     [run] = outcome.runs
     assert outcome.reason is None and run["requests"]["completed"] >= 4
     assert {len(prompt) for prompt in prompts} == {9, 6}
+    assert {prompt.index(0) for prompt in prompts} == {0}, "the token that begins every text begins these"
     assert len({prompt[:3] for prompt in prompts}) == 1 and len(set(prompts)) == len(prompts)
     assert {r.prompt_ids_sent for r in outcome.records} == {9, 6}
     counted = run["output_tokens"]["text"]
@@ -251,119 +214,6 @@ def test_a_server_that_takes_no_ids_gets_words_and_the_run_says_so() -> None:
     [run] = outcome.runs
     assert "approximate_lengths" in {w.split(":")[0] for w in run["warnings"]}
     assert run["output_tokens"]["text"] is None
-
-
-def stalling(seconds: float, after: int) -> Handler:
-    """Answers at once, but once so many whole answers were asked for nobody gets a token for so long."""
-    resumes, asked = 0.0, 0
-
-    async def answer(body: dict[str, Any], stream: Stream) -> None:
-        nonlocal resumes, asked
-        asked += body["max_tokens"] == TOKENS
-        if asked == after and not resumes:
-            resumes = time.monotonic() + seconds
-        await asyncio.sleep(resumes - time.monotonic())
-        for n in range(1, body["max_tokens"] + 1):
-            await stream.content(f"w{n} ", timings={"predicted_n": n})
-        await stream.finish(body["max_tokens"])
-
-    return answer
-
-
-def test_a_stall_shows_in_every_request_meant_to_go_out_meanwhile(tmp_path: Path) -> None:
-    lines = [{"id": "p", "prompt": "question"}]
-    open_loop = plan_of({**text(tmp_path, *lines), "rate": [40.0]}, seconds=2.0)
-    with StreamingServer(stalling(1.0, after=40)) as server:
-        outcome, _ = load(server, open_loop)
-    [run] = outcome.runs
-    assert (run["concurrency"], run["rate_per_second"]) == (None, 40.0)
-    assert run["e2e_seconds"]["p99"] >= 0.9
-    waited = [r for r in outcome.records if r.measured and (r.ttft_seconds or 0.0) > 0.2]
-    assert len(waited) >= 20, "a closed loop would have kept quiet and shown one"
-    for r in outcome.records:
-        if r.intended_seconds is not None and r.status == "ok":
-            assert r.sent_seconds >= r.intended_seconds
-            assert r.e2e_seconds == pytest.approx(r.end_seconds - r.intended_seconds)
-
-
-def test_an_open_loop_measures_what_its_schedule_says_whatever_the_server(tmp_path: Path) -> None:
-    lines = [{"id": f"p{i}", "prompt": f"question {i}"} for i in range(3)]
-    load_plan = plan_of({**text(tmp_path, *lines), "rate": [30.0]}, seconds=0.8)
-    intended, asked = [], []
-    for gap in (0.001, 0.01):
-        with StreamingServer(paced(gap)) as server:
-            outcome, _ = load(server, load_plan)
-            asked.append([b["messages"] for b in server.bodies if b["max_tokens"] == TOKENS])
-        [run] = outcome.runs
-        arrived = [r for r in outcome.records if r.intended_seconds is not None]
-        counted = [r.intended_seconds for r in arrived if r.measured]
-        assert outcome.reason is None and run["requests"]["completed"] == len(counted)
-        assert not arrived[0].measured, "the lead-in is not measured"
-        first = arrived[0].intended_seconds
-        intended.append([round(at - first, 6) for at in counted if at is not None and first is not None])
-    assert intended[0] == intended[1]
-    sent = [{messages[0]["content"] for messages in one} for one in asked]
-    assert len(sent[0] & sent[1]) >= run["requests"]["completed"]
-
-
-def test_an_open_loop_has_prompts_in_chat_form_before_they_are_due(tmp_path: Path) -> None:
-    delay = 0.8
-
-    async def sglang(body: dict[str, Any], stream: Stream) -> None:
-        if "messages" in body:
-            await asyncio.sleep(delay)
-            await stream.whole({"tokens": [1, 5, 2]})
-            return
-        assert body["input_ids"] == [1, 5, 2]
-        tokens = body["sampling_params"]["max_new_tokens"]
-        meta = {"completion_tokens": tokens, "finish_reason": {"type": "length"}}
-        await stream.event({"text": "Hello", "meta_info": meta})
-        await stream.event("[DONE]")
-
-    load_plan = plan_of({**text(tmp_path, {"id": "p", "prompt": "question"}), "rate": [10.0]})
-    with StreamingServer(sglang) as server:
-        outcome = measure(
-            server.url, ["sglang-generate"], "m", load_plan, alive=lambda: True, progress=lambda _: None
-        )
-    [run] = outcome.runs
-    assert outcome.reason is None and run["ttft_seconds"]["p50"] < delay
-
-
-def test_too_many_requests_in_flight_end_an_open_loop_and_are_no_secret(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(load_module, "MOST_IN_FLIGHT", 20)
-    lines = [{"id": "p", "prompt": "question"}]
-    with StreamingServer(stalling(30.0, after=45)) as server:
-        outcome, _ = load(server, plan_of({**text(tmp_path, *lines), "rate": [40.0]}, seconds=2.0))
-    [run] = outcome.runs
-    assert "in_flight_limit" in {w.split(":")[0] for w in run["warnings"]}
-    assert run["requests"]["failed"] == 20
-    assert run["errors"] == ["20 x in flight when the run ended: 20 requests in flight"]
-
-
-def test_a_server_that_dies_ends_an_open_loop_at_once(tmp_path: Path) -> None:
-    started = time.monotonic()
-    lines = [{"id": "p", "prompt": "question"}]
-    with StreamingServer(paced(0.005)) as server:
-        workload = {**text(tmp_path, *lines), "rate": [20.0]}
-        outcome, _ = load(server, plan_of(workload, seconds=60.0), lambda: time.monotonic() - started < 1.0)
-    assert time.monotonic() - started < 30
-    assert outcome.reason and outcome.reason.code == "server_died"
-    assert "at 20 requests/s" in outcome.reason.message
-
-
-def test_conversations_have_no_rate(tmp_path: Path) -> None:
-    talks = text(tmp_path, {"id": "t", "turns": ["one", "two"]})
-    with pytest.raises(UserError, match="concurrency instead"):
-        measure(
-            "http://127.0.0.1:9",
-            ["openai-chat"],
-            "m",
-            plan_of({**talks, "rate": [1.0]}),
-            alive=lambda: True,
-            progress=lambda _: None,
-        )
 
 
 def test_the_limit_on_open_files_is_raised_as_far_as_the_load_needs() -> None:

@@ -12,6 +12,7 @@ from pivotbench.workloads import (
     PromptOrder,
     Prompts,
     TokenPrompts,
+    Vocabulary,
     WordPrompts,
     load_prompts,
     salted,
@@ -96,19 +97,28 @@ def test_synthetic_prompts_are_seeded_and_have_exactly_the_lengths_asked_for() -
     def ids(prompts: Prompts) -> list[tuple[int, ...]]:
         return [prompts.at(n, f"salt {n}").token_ids or () for n in range(4)]
 
-    drawn = ids(TokenPrompts(range(100, 160), [50, 7], 0.0, "s"))
-    assert drawn == ids(TokenPrompts(range(100, 160), [50, 7], 0.0, "s"))
-    assert drawn != ids(TokenPrompts(range(100, 160), [50, 7], 0.0, "t"))
+    words = Vocabulary(tuple(range(100, 160)))
+    drawn = ids(TokenPrompts(words, [50, 7], 0.0, "s"))
+    assert drawn == ids(TokenPrompts(words, [50, 7], 0.0, "s"))
+    assert drawn != ids(TokenPrompts(words, [50, 7], 0.0, "t"))
     assert [len(prompt) for prompt in drawn] == [50, 7, 50, 7]
     assert all(100 <= token < 160 for prompt in drawn for token in prompt)
 
 
 def test_the_shared_share_of_synthetic_prompts_is_common_and_the_rest_is_new_every_time() -> None:
-    prompts = TokenPrompts(range(1000), [40, 20], 0.5, "s")
+    prompts = TokenPrompts(Vocabulary(tuple(range(1000))), [40, 20], 0.5, "s")
     one, two, short = (prompts.at(n, f"salt {n}").token_ids or () for n in (0, 2, 1))
     assert one[:20] == two[:20] and short[:10] == one[:10]
     assert one[20:] != two[20:] and short[10:] != one[10:20]
     assert prompts.at(0, "another").token_ids != one
+
+
+def test_synthetic_prompts_begin_as_every_text_of_the_model_and_keep_their_length() -> None:
+    for shared in (0.0, 0.5, 1.0):
+        prompts = TokenPrompts(Vocabulary((7, 8), begin=(1, 2)), [40, 2, 1], shared, "s")
+        drawn = [prompts.at(n, f"salt {n}").token_ids or () for n in range(3)]
+        assert [len(prompt) for prompt in drawn] == [40, 2, 1]
+        assert drawn[0][:2] == drawn[1] == (1, 2) and not {1, 2} & set(drawn[0][2:])
 
 
 def test_a_server_without_a_tokenizer_gets_as_many_words() -> None:

@@ -15,11 +15,19 @@ from pivotbench.client.open_loop import MOST_IN_FLIGHT, OpenLoop
 from pivotbench.client.plan import LoadOutcome, LoadPlan, WorkloadPlan
 from pivotbench.client.request import Target
 from pivotbench.client.summary import run_entry
-from pivotbench.client.tokenizer import count_by_text, word_ids
+from pivotbench.client.tokenizer import count_by_text, vocabulary
 from pivotbench.client.witness import Witness
 from pivotbench.engines.base import Dialect
 from pivotbench.errors import UserError
-from pivotbench.workloads import Prompt, Prompts, TextPrompts, TokenPrompts, WordPrompts, load_prompts
+from pivotbench.workloads import (
+    Prompt,
+    Prompts,
+    TextPrompts,
+    TokenPrompts,
+    Vocabulary,
+    WordPrompts,
+    load_prompts,
+)
 
 # What the client has open beside its connections: event loops, logs, the parquet files it writes.
 OTHER_FILES = 128
@@ -82,14 +90,14 @@ async def _measure(
 ) -> LoadOutcome:
     outcome = LoadOutcome([], [], None)
     most_in_flight = _most_in_flight(plan)
-    ids: tuple[int, ...] | None = None
+    words: Vocabulary | None = None
     if for_ids is not None and any(workload.kind == "synthetic" for workload in plan.workloads):
-        ids = await word_ids(target)
+        words = await vocabulary(target)
     for workload in plan.workloads:
         asked = target
-        if workload.kind == "synthetic" and ids is not None and for_ids is not None:
+        if workload.kind == "synthetic" and words is not None and for_ids is not None:
             asked = replace(target, dialect=for_ids)
-        for loop in _loops(asked, workload, plan, texts.get(workload.name), ids, most_in_flight, alive):
+        for loop in _loops(asked, workload, plan, texts.get(workload.name), words, most_in_flight, alive):
             progress(f"{loop.where}: warming up, then measuring for at least {plan.seconds:g} s")
             if witness:
                 witness.begin()
@@ -112,7 +120,7 @@ def _loops(
     workload: WorkloadPlan,
     plan: LoadPlan,
     texts: list[Prompt] | None,
-    ids: Sequence[int] | None,
+    words: Vocabulary | None,
     most_in_flight: int,
     alive: Callable[[], bool],
 ) -> Iterator[Loop]:
@@ -121,7 +129,7 @@ def _loops(
         if texts is not None:
             return TextPrompts(texts, seed)
         shape = workload.prompt_tokens, workload.shared_prefix, f"{seed}/{pace:g}"
-        return WordPrompts(*shape) if ids is None else TokenPrompts(ids, *shape)
+        return WordPrompts(*shape) if words is None else TokenPrompts(words, *shape)
 
     for concurrency in workload.concurrency:
         yield ClosedLoop(Errand(target, workload, plan, prompts(concurrency), alive), concurrency)

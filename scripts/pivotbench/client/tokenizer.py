@@ -1,4 +1,4 @@
-"""The server's own tokenizer: ids of ordinary words, and a count of tokens by text.
+"""The server's own tokenizer: what synthetic prompts are made of, and a count of tokens by text.
 
 It is asked before and after runs, never during one. A server without it answers None everywhere.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pivotbench.client.dialects import chat_form
 from pivotbench.client.request import RequestRecord, Target
 from pivotbench.engines.control import ask
-from pivotbench.workloads import WORDS
+from pivotbench.workloads import WORDS, Vocabulary
 
 # llama.cpp's path, then SGLang's; both skip keys they do not know.
 PATHS = ("/tokenize", "/v1/tokenize")
@@ -20,14 +20,17 @@ TIMEOUT_SECONDS = 10.0
 ANSWERS_COUNTED = 8
 
 
-async def tokenize(target: Target, text: str) -> tuple[int, ...] | None:
-    """Return the text's token ids without special ones, None where the server does not tell."""
+async def tokenize(target: Target, text: str, *, special: bool = False) -> tuple[int, ...] | None:
+    """Return the text's token ids, None where the server does not tell.
+
+    ``special`` adds what the model puts around every text, such as a token that begins it.
+    """
     body = {
         "model": target.model_name,
         "content": text,
-        "add_special": False,
+        "add_special": special,
         "prompt": text,
-        "add_special_tokens": False,
+        "add_special_tokens": special,
     }
     for path in PATHS:
         try:
@@ -41,10 +44,14 @@ async def tokenize(target: Target, text: str) -> tuple[int, ...] | None:
     return None
 
 
-async def word_ids(target: Target) -> tuple[int, ...] | None:
-    """Return the ids that ordinary English words consist of, each once, in a fixed order."""
-    ids = await tokenize(target, " " + WORDS)
-    return None if ids is None else tuple(dict.fromkeys(ids))
+async def vocabulary(target: Target) -> Vocabulary | None:
+    """Return the ids that ordinary English words consist of, and those with which every text begins."""
+    words = await tokenize(target, " " + WORDS)
+    whole = await tokenize(target, " " + WORDS, special=True)
+    if words is None or whole is None:
+        return None
+    begin = next((i for i in range(len(whole)) if whole[i : i + len(words)] == words), 0)
+    return Vocabulary(tuple(dict.fromkeys(words)), whole[:begin])
 
 
 async def count_by_text(target: Target, records: Sequence[RequestRecord]) -> dict[str, int] | None:
