@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from pivotbench.statistics import Interval, Noise, Rounds, ratio, ratio_interval, rounds_needed
+from pivotbench.spending import Risk
+from pivotbench.statistics import Difference, Fit, Interval, Noise, Rounds, geometric_mean, rounds_needed
 
 Verdict = Literal["faster", "slower", "equivalent", "undecided", "not_comparable"]
 
@@ -28,11 +29,27 @@ class Subject:
 
 
 @dataclass(frozen=True)
+class Yardstick:
+    """What a pair is judged by: the fitted rounds, the risk that may be taken, the margin.
+
+    ``best``: who leads by these very rounds; None where all are set against a baseline fixed beforehand.
+    ``prior_sd`` (log scale) stands in for the noise while none is measured, to estimate further rounds only.
+    """
+
+    fit: Fit
+    risk: Risk
+    margin: float
+    best: str | None = None
+    prior_sd: float | None = None
+
+
+@dataclass(frozen=True)
 class Comparison:
     """How ``a`` stands to ``b``: ``ratio`` > 1 means that a has more tokens per second.
 
-    ``ci`` is already corrected for the number of comparisons and looks. ``rounds_needed`` is an estimate,
-    given only where the verdict is undecided. ``reason`` says why there is no decision.
+    ``ci`` is the interval that carries the verdict, already corrected for the number of comparisons and
+    looks: wholly beyond 1 for faster and slower, wholly within the margin for equivalent. ``rounds_needed``
+    is an estimate, given only where the verdict is undecided. ``reason`` says why there is no decision.
     """
 
     a: str
@@ -45,7 +62,7 @@ class Comparison:
     reason: str | None = None
 
 
-def judge(a: Subject, b: Subject, noise: Noise | None, *, error: float, margin: float) -> Comparison:
+def judge(a: Subject, b: Subject, by: Yardstick) -> Comparison:
     """Return the verdict on a pair.
 
     Precedence: different environments are ``not_comparable``; fewer than two rounds of either decide
@@ -59,31 +76,38 @@ def judge(a: Subject, b: Subject, noise: Noise | None, *, error: float, margin: 
     if not a.rounds or not b.rounds:
         reasons = sorted({r for s in (a, b) if not s.rounds for r in s.unranked.values()}) or ["not measured"]
         return Comparison(*names, "undecided", reason=", ".join(reasons))
-    centre, n_a, n_b = ratio(a.rounds, b.rounds)
-    interval = ratio_interval(centre, n_a, n_b, noise, error) if noise else None
-    if interval is None or min(n_a, n_b) < 2:
-        return Comparison(*names, "undecided", centre, interval, reason="a single round decides nothing")
-    if interval.inside_margin(margin):
-        return Comparison(*names, "equivalent", centre, interval)
+    found = by.fit.difference(*names)
+    if found is None:
+        raw = geometric_mean(a.rounds.values()) / geometric_mean(b.rounds.values())
+        return Comparison(*names, "undecided", raw, reason="they never ran in the same round")
+    noise = by.fit.noise
+    interval = found.interval(noise, by.risk.difference(found.rounds)) if noise else None
+    if wild := sorted(by.fit.unsteady & set(names)):
+        reason = f"launches of {' and '.join(wild)} contradict each other"
+        return Comparison(*names, "undecided", found.ratio, interval, reason=reason)
+    if noise is None or interval is None or found.rounds < 2:
+        aside = " (odd launches are set aside)" if any(name in names for name, _ in by.fit.odd) else ""
+        reason = f"a single round decides nothing{aside}"
+        return Comparison(*names, "undecided", found.ratio, interval, reason=reason)
+    narrow = found.interval(noise, by.risk.equivalence(found.rounds, to_best=by.best in names))
+    if narrow.inside_margin(by.margin):
+        return Comparison(*names, "equivalent", found.ratio, narrow)
     if interval.low > 1 or interval.high < 1:
-        return Comparison(*names, "faster" if interval.low > 1 else "slower", centre, interval)
-    return Comparison(*names, "undecided", centre, interval, reason="the interval does not settle it")
+        return Comparison(*names, "faster" if interval.low > 1 else "slower", found.ratio, interval)
+    return Comparison(*names, "undecided", found.ratio, interval, reason="the interval does not settle it")
 
 
-def compare(
-    a: Subject, b: Subject, noise: Noise | None, *, error: float, margin: float, prior_sd: float | None = None
-) -> Comparison:
-    """Return the verdict on a pair and, where it is undecided, the rounds that would likely settle it.
-
-    ``prior_sd`` (log scale) stands in for the noise while none is measured yet, for this estimate only.
-    """
-    result = judge(a, b, noise, error=error, margin=margin)
-    sd = noise.sd if noise else prior_sd
-    if result.verdict != "undecided" or result.ratio is None or sd is None:
+def compare(a: Subject, b: Subject, by: Yardstick) -> Comparison:
+    """Return the verdict on a pair and, where it is undecided, the rounds that would likely settle it."""
+    result = judge(a, b, by)
+    if result.verdict != "undecided" or result.ratio is None:
         return result
-    _, n_a, n_b = ratio(a.rounds, b.rounds)
-    others_df = max(0, noise.df - (n_a - 1) - (n_b - 1)) if noise else 0
-    needed = rounds_needed(result.ratio, sd, min(n_a, n_b), others_df, error, margin)
+    found = by.fit.difference(result.a, result.b) or Difference(math.log(result.ratio), 2.0, 1)
+    noise = by.fit.noise or (Noise(by.prior_sd, 0) if by.prior_sd is not None else None)
+    if noise is None:
+        return result
+    to_best = by.best in (result.a, result.b)
+    needed = rounds_needed(found, noise, by.risk, by.margin, to_best=to_best)
     return replace(result, rounds_needed=needed)
 
 

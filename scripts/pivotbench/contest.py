@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from pivotbench.comparison import (
     Comparison,
     Subject,
     Verdict,
+    Yardstick,
     compare,
     judge,
     settings_that_differ,
@@ -23,7 +25,8 @@ from pivotbench.files import canonical_json
 from pivotbench.host import comparable_part
 from pivotbench.measurements import rows
 from pivotbench.metric import metric_values
-from pivotbench.statistics import Noise, bonferroni, geometric_mean, pooled_noise
+from pivotbench.spending import Risk
+from pivotbench.statistics import Noise, fit, pooled_noise
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,10 @@ class Contest:
     """The state of one phase.
 
     ``alive``: configurations not eliminated, sorted by name. ``ranked``: those of them that have a metric
-    value and ran in the phase's main environment, fastest mean first (ties by name). ``error``: the error
-    rate of one comparison at one look, after correction for all of them. ``agreement``: what the answers of
-    those that work show; who is out by them is among the ``eliminated``.
+    value and ran in the phase's main environment, fastest mean first (ties by name); ``by`` holds their
+    fitted rounds and what any two of them are judged by. ``comparisons``: over how many pairs the risk is
+    divided. ``agreement``: what the answers of those that work show; who is out by them is among the
+    ``eliminated``.
     """
 
     phase: str
@@ -41,11 +45,8 @@ class Contest:
     alive: tuple[str, ...]
     ranked: tuple[str, ...]
     eliminated: Sequence[dict[str, Any]]
-    noise: Noise | None
-    error: float
+    by: Yardstick
     comparisons: int
-    margin: float
-    prior_sd: float | None
     synthetic: bool
     simulated: frozenset[str]
     agreement: Agreement
@@ -55,9 +56,19 @@ class Contest:
         """The configuration with the highest mean; None where nothing is ranked."""
         return self.ranked[0] if self.ranked else None
 
+    @property
+    def noise(self) -> Noise | None:
+        """What a relaunch changes, beside what its round does to all; None where nothing was relaunched."""
+        return self.by.fit.noise
+
+    @property
+    def level_noise(self) -> Noise | None:
+        """How launches of one configuration differ in all, their rounds' effects included."""
+        return pooled_noise(self.by.fit.used.values())
+
     def mean(self, name: str) -> float:
-        """Return a ranked configuration's mean over rounds, tok/s."""
-        return geometric_mean(self.subjects[name].rounds.values())
+        """Return a ranked configuration's mean at the average round, tok/s; odd launches do not count."""
+        return self.by.fit.mean(name)
 
     def compare(self, a: str, b: str) -> Comparison:
         """Return how ``a`` stands to ``b``, with the settings that differ though nobody asked for them.
@@ -65,7 +76,7 @@ class Contest:
         Where ``unjudgeable`` gives a reason the verdict is undecided, whatever the figures.
         """
         one, other = self.subjects[a], self.subjects[b]
-        result = compare(one, other, self.noise, error=self.error, margin=self.margin, prior_sd=self.prior_sd)
+        result = compare(one, other, self.by)
         if result.verdict != "not_comparable" and (reason := self.unjudgeable(a, b)):
             result = replace(result, verdict="undecided", rounds_needed=None, reason=reason)
         return replace(result, confounders=settings_that_differ(one, other))
@@ -73,7 +84,7 @@ class Contest:
     def verdict(self, a: str, b: str) -> Verdict:
         """Return only the verdict that compare gives, at a small part of its cost."""
         one, other = self.subjects[a], self.subjects[b]
-        verdict = judge(one, other, self.noise, error=self.error, margin=self.margin).verdict
+        verdict = judge(one, other, self.by).verdict
         return "undecided" if verdict != "not_comparable" and self.unjudgeable(a, b) else verdict
 
     def unjudgeable(self, a: str, b: str) -> str | None:
@@ -90,8 +101,7 @@ def contest(
 ) -> Contest:
     """Return the state of ``phase`` from its cells; those of other phases are ignored.
 
-    The error rate is divided by the number of all pairs of ranked configurations, not by that of the pairs
-    with the best: the best is chosen by the same data, so any pair might have been the one looked at.
+    The risk of a false verdict is divided over the ranked configurations as spending.Risk says.
     """
     cells = [c for c in cells if c.phase == phase]
     broken = eliminated(cells)
@@ -107,22 +117,18 @@ def contest(
     }
     measured = [s for s in subjects.values() if s.rounds]
     main = _main_environment(measured)
-    ranked = sorted(
-        (s for s in measured if s.environments == {main}),
-        key=lambda s: (-geometric_mean(s.rounds.values()), s.configuration),
-    )
-    pairs = len(measured) * (len(measured) - 1) // 2
+    fitted = fit({s.configuration: s.rounds for s in measured if s.environments == {main}})
+    # To nine digits: the order must not hang on how a sum was rounded.
+    ranked = sorted(fitted.used, key=lambda name: (-round(math.log(fitted.mean(name)), 9), name))
+    risk = Risk.among(rules.confidence, len(ranked), rules.rounds_min, rules.rounds_max)
     return Contest(
         phase=phase,
         subjects=subjects,
         alive=alive,
-        ranked=tuple(s.configuration for s in ranked),
+        ranked=tuple(ranked),
         eliminated=out,
-        noise=pooled_noise(s.rounds for s in measured),
-        error=bonferroni(rules.confidence, pairs, rules.looks),
-        comparisons=pairs,
-        margin=rules.margin,
-        prior_sd=prior_sd,
+        by=Yardstick(fitted, risk, rules.margin, ranked[0] if ranked else None, prior_sd),
+        comparisons=len(ranked) * (len(ranked) - 1) // 2,
         synthetic=any(v.synthetic for v in values.values()),
         simulated=frozenset(name for name, v in values.items() if v.simulated),
         agreement=agreement,

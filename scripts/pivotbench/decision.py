@@ -180,7 +180,8 @@ def _ranking(rules: DecisionRules, state: Contest) -> list[dict[str, Any]]:
     ranking = []
     for name in state.ranked:
         values = state.subjects[name].rounds
-        interval = mean_interval(values, state.noise, 1 - rules.confidence) if state.noise else None
+        noise, mean = state.level_noise, state.mean(name)
+        interval = mean_interval(mean, len(values), noise, 1 - rules.confidence) if noise else None
         ranking.append(
             {
                 "phase": state.phase,

@@ -4,10 +4,8 @@ With L output tokens per target pass (acceptance length) and r the time of a spe
 baseline's time per token (step cost ratio), speed-up of decoding = L / r: it pays where L > r, so r is
 also the break-even acceptance length. Leviathan et al. (2023), https://arxiv.org/abs/2211.17192.
 
-The speed-up is a mean of same-round ratios: the baseline is relaunched in every round, so drift cancels.
-Its interval uses the sd pooled over the phase's configurations on that workload and concurrency, not that
-of the paired ratios: with two or three rounds a pair has one or two degrees of freedom. The pooled sd also
-holds what a round does to all alike, so the interval errs on the wide side.
+The speed-up and its interval come from the model of ``statistics``, fitted to all configurations of the
+phase on that workload and concurrency: the baseline is relaunched in every round, so drift cancels.
 """
 
 from __future__ import annotations
@@ -16,11 +14,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pivotbench.comparison import Comparison, Subject, compare
+from pivotbench.comparison import Comparison, Subject, Yardstick, compare
 from pivotbench.contest import Contest
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.metric import window_mean
-from pivotbench.statistics import bonferroni, geometric_mean, pooled_noise
+from pivotbench.spending import Risk
+from pivotbench.statistics import fit, geometric_mean
 
 Row = Mapping[str, Any]
 Load = tuple[str, int]
@@ -44,9 +43,9 @@ def speculation(
             rounds = cells.setdefault(load, {}).setdefault(row["configuration"], {})
             rounds.setdefault(row["round"], []).append(row)
     entries = sum(len(by_name.keys() - {baseline}) for by_name in cells.values())
-    error = bonferroni(rules.confidence, entries, rules.looks)
+    risk = Risk.against_baseline(rules.confidence, entries, rules.rounds_min, rules.rounds_max)
     return [
-        _entry(rules, state, name, baseline, load, by_name, error)
+        _entry(rules, state, name, baseline, load, by_name, risk)
         for load, by_name in sorted(cells.items())
         if baseline in by_name and baseline is not None
         for name in sorted(by_name.keys() - {baseline})
@@ -74,12 +73,12 @@ def _entry(
     baseline: str,
     load: Load,
     by_name: Mapping[str, Mapping[int, Sequence[Row]]],
-    error: float,
+    risk: Risk,
 ) -> dict[str, Any]:
     values = {n: _ranked_means(rounds) for n, rounds in by_name.items()}
-    noise = pooled_noise(values.values())
+    by = Yardstick(fit({n: v for n, v in values.items() if v}), risk, rules.margin, None, state.by.prior_sd)
     own, base = (_subject(state.subjects[n], values[n], by_name[n]) for n in (name, baseline))
-    result = compare(own, base, noise, error=error, margin=rules.margin, prior_sd=state.prior_sd)
+    result = compare(own, base, by)
     runs = [windows[0] for windows in by_name[name].values()]
     length = acceptance_length(runs)
     cost = _step_cost_ratio(length, by_name[name], by_name[baseline])
