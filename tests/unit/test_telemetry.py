@@ -12,7 +12,7 @@ import pytest
 
 from pivotbench.telemetry import RunReadings, Sampler, summarize, write_readings
 from pivotbench.telemetry.gpus import GpuReader
-from pivotbench.telemetry.host import HostReader, Rapl
+from pivotbench.telemetry.host import SLOW_SECONDS, HostReader, Rapl
 from pivotbench.telemetry.reading import ENERGY, HOST, Reading
 from pivotbench.telemetry.summary import THROTTLED_SHARE, energy_joules, reason_shares, throttled
 from unit.fake_nvml import FakeGpu, FakeNvml
@@ -115,13 +115,19 @@ def test_heat_and_a_power_brake_are_throttling_the_rated_power_is_not_and_silenc
 def test_the_machine_and_a_servers_processes_are_read_without_a_gpu() -> None:
     reader = HostReader(lambda: [os.getpid(), 1 << 30])
     reader.read()
-    until = time.monotonic() + 0.2
+    until = time.monotonic() + SLOW_SECONDS + 0.1
     while time.monotonic() < until:
         pass
     (reading,) = reader.read()
     assert 0 < reading.values["cpu_percent"] <= 100
-    assert reading.values["server_cpu_percent"] > 1
+    assert reading.values["server_cpu_percent"] > 1 and reading.values["server_memory_mib"] > 1
     assert reading.reasons is None
+
+
+def test_a_servers_processes_are_read_less_often_than_the_machine() -> None:
+    reader = HostReader(lambda: [os.getpid()])
+    first, second = reader.read()[0], reader.read()[0]
+    assert "server_memory_mib" in first.values and "server_memory_mib" not in second.values
 
 
 def rapl(folder: Path, zone: str, name: str, energy_uj: int) -> None:

@@ -11,70 +11,80 @@ import psutil
 from pivotbench.gpu import MIB
 from pivotbench.telemetry.reading import ENERGY, HOST, Reading, known, told
 
-# Frequency, temperature, load and memory move slowly, and are dear where there are hundreds of cores or
-# processes: psutil reads a file for each.
-SLOW_SECONDS = 1.0
+# Reading a process or a core's frequency costs some 50 microseconds each, and a machine may have hundreds
+# of them: those are read less often than the rest.
+SLOW_SECONDS = 0.5
 CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal")
 POWERCAP = Path("/sys/class/powercap")
 
 
 class HostReader:
-    """Reads the machine; ``processes`` tells the server's pids and is asked again every SLOW_SECONDS.
+    """Reads the machine and, every SLOW_SECONDS, the server's processes, whose pids ``processes`` tells.
 
     ``cpu_percent`` is of the whole machine, 100 when every core is busy. ``server_cpu_percent`` is of the
     server's processes, 100 a core. ``server_memory_mib`` adds their resident sets, in which memory they
-    share counts once for each. What moves per time is known from the second reading on.
+    share counts once for each. What is a rate is known from the second reading on.
     """
 
     def __init__(self, processes: Callable[[], Collection[int]], powercap: Path = POWERCAP) -> None:
         self._processes = processes
         self._rapl = Rapl(powercap)
-        self._server: dict[int, psutil.Process] = {}
+        self._power = Rate()
+        self._server: dict[int, tuple[psutil.Process, Rate]] = {}
         self._slow_due = 0.0
-        self._before: tuple[float, dict[int, float], float | None] | None = None
         psutil.cpu_percent()
 
     def read(self) -> list[Reading]:
         """Return one reading of the machine."""
         now = time.monotonic()
-        slow = {}
+        energy = self._rapl.joules()
+        values = known(
+            cpu_percent=told(psutil.cpu_percent), power_w=self._power.of(energy, now), **{ENERGY: energy}
+        )
         if now >= self._slow_due:
             self._slow_due = now + SLOW_SECONDS
-            slow = self._slow()
-        energy = self._rapl.joules()
-        busy = {pid: seconds for pid in self._server if (seconds := self._busy_seconds(pid)) is not None}
-        server = power = percent = None
-        if self._before is not None and (took := now - self._before[0]) > 0:
-            _, busy_before, energy_before = self._before
-            percent = told(psutil.cpu_percent)
-            both = busy.keys() & busy_before.keys()
-            server = 100 * sum(busy[pid] - busy_before[pid] for pid in both) / took if both else None
-            if energy is not None and energy_before is not None:
-                power = (energy - energy_before) / took
-        self._before = (now, busy, energy)
-        fast = known(cpu_percent=percent, server_cpu_percent=server, power_w=power, **{ENERGY: energy})
-        return [Reading(now, HOST, fast | slow)]
+            values |= self._read_slow()
+        return [Reading(now, HOST, values)]
 
-    def _slow(self) -> dict[str, float]:
-        pids = told(self._processes) or ()
-        self._server = {
-            pid: process
-            for pid in pids
-            if (process := self._server.get(pid) or told(psutil.Process, pid)) is not None
-        }
-        resident = [memory.rss for p in self._server.values() if (memory := told(p.memory_info))]
-        frequency = told(psutil.cpu_freq)
-        load = told(psutil.getloadavg)
+    def _read_slow(self) -> dict[str, float]:
+        self._server = self._found()
+        busy, resident = [], []
+        for process, rate in self._server.values():
+            if (times := told(process.cpu_times)) and (memory := told(process.memory_info)):
+                resident.append(memory.rss)
+                busy.append(rate.of(times.user + times.system, time.monotonic()))
+        moving = [share for share in busy if share is not None]
+        frequency, load = told(psutil.cpu_freq), told(psutil.getloadavg)
         return known(
+            server_cpu_percent=100 * sum(moving) if moving else None,
+            server_memory_mib=sum(resident) / MIB if resident else None,
             frequency_mhz=(frequency.current or None) if frequency else None,
             temperature_c=told(_hottest_cpu_sensor),
-            server_memory_mib=sum(resident) / MIB if resident else None,
             load_1min=load[0] if load else None,
         )
 
-    def _busy_seconds(self, pid: int) -> float | None:
-        times = told(self._server[pid].cpu_times)
-        return None if times is None else times.user + times.system
+    def _found(self) -> dict[int, tuple[psutil.Process, Rate]]:
+        found = {}
+        for pid in told(self._processes) or ():
+            if pid in self._server:
+                found[pid] = self._server[pid]
+            elif process := told(psutil.Process, pid):
+                found[pid] = (process, Rate())
+        return found
+
+
+class Rate:
+    """How fast a counter grows, from one time it is read to the next."""
+
+    def __init__(self) -> None:
+        self._last: tuple[float, float] | None = None
+
+    def of(self, count: float | None, now: float) -> float | None:
+        """Return the growth per second since the last time; None the first time and where none is known."""
+        last, self._last = self._last, None if count is None else (count, now)
+        if last is None or count is None or now <= last[1]:
+            return None
+        return (count - last[0]) / (now - last[1])
 
 
 class Rapl:
