@@ -172,7 +172,7 @@ class Exchange:
             if chunk:
                 self.chunks.append(chunk)
                 self._newest = seconds
-            if self.end_seconds is None and reader.tally.finish_reason:
+            if reader.finished and self.end_seconds is None:
                 self.end_seconds = at
 
     def _watch(self, silence: asyncio.Timeout, stall_seconds: float, slowest: float) -> None:

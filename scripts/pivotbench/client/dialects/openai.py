@@ -41,48 +41,64 @@ class OpenAIReader:
     """Events of both paths; SGLang may add `meta_info` to a choice."""
 
     def __init__(self) -> None:
-        self.tally = Tally()
         self.counts = False
+        self.finished = False
+        self._tally = Tally()
         self._counted = 0
+        self._usage: dict[str, Any] = {}
+        self._timings: dict[str, Any] = {}
+        self._meta: dict[str, Any] = {}
 
     def read(self, event: dict[str, Any], seconds: float) -> Chunk | None:
         """Return the chunk in one event, if it carries text or tokens. Raises AnswerError."""
-        raise_reported(event)
-        usage, timings = event.get("usage") or {}, event.get("timings") or {}
-        self._read_usage(usage, timings)
-        choices = event.get("choices") or []
+        get = event.get
+        if get("error"):
+            raise_reported(event)
+        running = None
+        if usage := get("usage"):
+            self._usage.update(usage)
+            running = usage.get("completion_tokens")
+        if timings := get("timings"):
+            self._timings.update(timings)
+            running = timings.get("predicted_n", running)
+        if running is not None:
+            self._tally.output_tokens = int(running)
+        choices = get("choices")
         if not choices:
             return None
         choice = choices[0]
-        if choice.get("finish_reason"):
-            self.tally.finish_reason = str(choice["finish_reason"])
-        read_speculation(self.tally, choice.get("meta_info") or {})
-        self._read_logprobs(choice.get("logprobs") or {})
+        get = choice.get
+        if get("finish_reason"):
+            self.finished, self._tally.finish_reason = True, str(choice["finish_reason"])
+        if meta := get("meta_info"):
+            self._meta.update(meta)
+        if logprobs := get("logprobs"):
+            self._read_logprobs(logprobs)
         text = _text(choice)
-        running = first(timings, "predicted_n")
-        running = first(usage, "completion_tokens") if running is None else running
         if running is None:
             tokens = 1 if text and not self.counts else 0
         else:
             self.counts = True
-            tokens = max(0, running - self._counted)
+            tokens = max(0, int(running) - self._counted)
         self._counted += tokens
         return Chunk(seconds, text, tokens) if text or tokens else None
 
-    def _read_usage(self, usage: dict[str, Any], timings: dict[str, Any]) -> None:
-        tally = self.tally
+    @property
+    def tally(self) -> Tally:
+        """The server's account as of the newest event."""
+        tally, usage, timings = self._tally, self._usage, self._timings
+        read_speculation(tally, self._meta)
         details = usage.get("prompt_tokens_details") or {}
         for key, value in (
-            ("output_tokens", first(usage, "completion_tokens")),
             ("prompt_tokens", first(usage, "prompt_tokens")),
             ("cached_tokens", first(details, "cached_tokens")),
-            ("output_tokens", first(timings, "predicted_n")),
             ("cached_tokens", first(timings, "cache_n")),
             ("draft_proposed", first(timings, "draft_n")),
             ("draft_accepted", first(timings, "draft_n_accepted")),
         ):
             if value is not None:
                 setattr(tally, key, value)
+        return tally
 
     def _read_logprobs(self, logprobs: dict[str, Any]) -> None:
         """Read one chunk's: entries under `content`, or /v1/completions' list `token_logprobs`."""
@@ -90,19 +106,22 @@ class OpenAIReader:
         ids = [entry["id"] for entry in entries if "id" in entry]
         values = [entry["logprob"] for entry in entries] or logprobs.get("token_logprobs") or []
         if ids:
-            self.tally.token_ids = (self.tally.token_ids or []) + ids
+            self._tally.token_ids = (self._tally.token_ids or []) + ids
         if values:
-            self.tally.logprobs = (self.tally.logprobs or []) + values
+            self._tally.logprobs = (self._tally.logprobs or []) + values
         alternatives = [
             [(top.get("id"), top.get("token"), top.get("logprob")) for top in entry.get("top_logprobs") or []]
             for entry in entries
         ]
         if any(alternatives):
-            self.tally.alternatives = (self.tally.alternatives or []) + alternatives
+            self._tally.alternatives = (self._tally.alternatives or []) + alternatives
 
 
 def _text(choice: dict[str, Any]) -> str:
     """Return what one choice adds; reasoning text goes by either of two names and comes first."""
-    delta = choice.get("delta") or {}
-    reasoning = delta.get("reasoning_content") or delta.get("reasoning") or ""
-    return reasoning + (delta.get("content") or choice.get("text") or "")
+    delta = choice.get("delta")
+    if not delta:
+        return choice.get("text") or ""
+    reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+    content = delta.get("content") or ""
+    return reasoning + content if reasoning else content

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A piece of the answer: when it arrived, its text (reasoning included), the tokens it stands for."""
 
     seconds: float
@@ -42,10 +41,19 @@ class AnswerError(Exception):
 
 
 class Reader(Protocol):
-    """Reads one answer's events. ``counts`` tells whether the stream carries a running token count."""
+    """Reads one answer's events: a token costs no more than its text and its place in the count.
 
-    tally: Tally
+    ``counts`` tells whether the stream carries a running token count, ``finished`` whether a finish reason
+    came.
+    """
+
     counts: bool
+    finished: bool
+
+    @property
+    def tally(self) -> Tally:
+        """The server's account as of the newest event."""
+        ...
 
     def read(self, event: dict[str, Any], seconds: float) -> Chunk | None:
         """Return the chunk in one event, if it carries text or tokens. Raises AnswerError."""

@@ -36,21 +36,39 @@ class SGLangGenerateReader:
     """Events of /generate: `text` is cumulative, or incremental where the server was started so."""
 
     def __init__(self) -> None:
-        self.tally = Tally()
         self.counts = False
+        self.finished = False
+        self._tally = Tally()
+        self._event: dict[str, Any] = {}
         self._text = ""
         self._counted = 0
 
     def read(self, event: dict[str, Any], seconds: float) -> Chunk | None:
         """Return the chunk in one event, if it carries text or tokens. Raises AnswerError."""
-        raise_reported(event)
+        if event.get("error"):
+            raise_reported(event)
+        self._event = event
         meta = event.get("meta_info") or {}
-        tally = self.tally
-        finish = meta.get("finish_reason")
-        if finish:
-            tally.finish_reason = str(finish.get("type")) if isinstance(finish, dict) else str(finish)
-            if tally.finish_reason == "abort":
+        if finish := meta.get("finish_reason"):
+            reason = str(finish.get("type")) if isinstance(finish, dict) else str(finish)
+            self.finished, self._tally.finish_reason = True, reason
+            if reason == "abort":
                 raise AnswerError(f"aborted: {finish.get('message', '') if isinstance(finish, dict) else ''}")
+        text = self._added(event.get("text") or "")
+        running = meta.get("completion_tokens")
+        if running is None:
+            tokens = int(bool(text))
+        else:
+            self.counts = True
+            tokens = max(0, int(running) - self._counted)
+        self._counted += tokens
+        return Chunk(seconds, text, tokens) if text or tokens else None
+
+    @property
+    def tally(self) -> Tally:
+        """The server's account as of the newest event, each of which holds all that came before."""
+        tally, event = self._tally, self._event
+        meta = event.get("meta_info") or {}
         for key, name in (
             ("prompt_tokens",) * 2,
             ("cached_tokens",) * 2,
@@ -68,12 +86,7 @@ class SGLangGenerateReader:
                 [(token, text, logprob) for logprob, token, text in place or []]
                 for place in meta["output_top_logprobs"]
             ]
-        text = self._added(event.get("text") or "")
-        running = first(meta, "completion_tokens")
-        self.counts = self.counts or running is not None
-        tokens = max(0, running - self._counted) if running is not None else int(bool(text))
-        self._counted += tokens
-        return Chunk(seconds, text, tokens) if text or tokens else None
+        return tally
 
     def _added(self, text: str) -> str:
         if text.startswith(self._text):
