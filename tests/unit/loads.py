@@ -46,6 +46,7 @@ def load(
 
 def paced(gap_seconds: float) -> Handler:
     """Answer in chat form, with a token every so many seconds."""
+
     async def answer(body: dict[str, Any], stream: Stream) -> None:
         for n in range(1, body["max_tokens"] + 1):
             await asyncio.sleep(gap_seconds)

@@ -126,7 +126,8 @@ def test_a_synthetic_prompt_of_another_length_is_said_but_for_a_first_token_of_t
 
 def test_the_hit_rate_is_of_tokens_and_null_where_the_server_does_not_tell() -> None:
     assert hit_rate([record(cached_tokens=10), record(prompt_tokens=30)]) == 10 / 40
-    assert hit_rate([record(cached_tokens=None)]) is None
+    silent = run_entry([record(cached_tokens=None)], MEASURED, 1)["prompt_tokens"]
+    assert silent == {"server": 10, "cached": None, "hit_rate": None}
     later = record(turn=1, cached_tokens=10)
     assert codes([later]) == [], "the history of a conversation may well be cached"
 

@@ -34,8 +34,8 @@ class LoadPlan:
     """The throughput section of a study.
 
     ``seconds`` and ``min_requests`` bound the measured time of each run from below,
-    ``windows`` is the number of samples it is cut into. ``seed`` fixes salts and prompt order; it must not
-    depend on the configuration, so that all of them answer the same prompts in the same order.
+    ``windows`` is the number of samples it is cut into. ``seed`` fixes salts, synthetic prompts, prompt
+    order and arrivals; it must not depend on the configuration, so that all of them answer the same.
     """
 
     seconds: float

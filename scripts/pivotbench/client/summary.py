@@ -9,7 +9,7 @@ Which requests count for what:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -78,8 +78,8 @@ def run_entry(
         },
         "output_tokens": tokens,
         "prompt_tokens": {
-            "server": sum(r.prompt_tokens or 0 for r in ok),
-            "cached": sum(r.cached_tokens or 0 for r in ok),
+            "server": _total(r.prompt_tokens for r in ok),
+            "cached": _total(r.cached_tokens for r in ok),
             "hit_rate": hit_rate(ok),
         },
         "ttft_seconds": spread([r.ttft_seconds for r in ok if r.ttft_seconds is not None]),
@@ -101,6 +101,12 @@ def run_entry(
         },
         "warnings": _warnings(counted, ok, measured, tokens, open_loop, bound),
     }
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of what was reported; None where nothing was."""
+    told = [count for count in counts if count is not None]
+    return sum(told) if told else None
 
 
 def hit_rate(records: Sequence[RequestRecord]) -> float | None:
@@ -178,11 +184,10 @@ def acceptance(records: Sequence[RequestRecord]) -> dict[str, Any]:
     tokens = sum(r.output_tokens or 0 for r in drafted)
     accepted = sum(r.draft_accepted or 0 for r in drafted)
     steps = sum(r.verify_steps or 0 for r in stepped) if stepped else tokens - accepted
-    reported = any(r.draft_proposed is not None for r in drafted)
     return {
         "length": tokens / steps if steps > 0 else None,
-        "proposed": sum(r.draft_proposed or 0 for r in drafted) if reported else None,
-        "accepted": accepted if any(r.draft_accepted is not None for r in drafted) else None,
+        "proposed": _total(r.draft_proposed for r in drafted),
+        "accepted": _total(r.draft_accepted for r in drafted),
         "verify_steps": steps,
         "per_position": _per_position([r.accept_histogram for r in drafted if r.accept_histogram]),
         "counted": bool(stepped),
