@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from pivotbench.detectors import inspect, inspect_load_text, token_runs
+from pivotbench.detectors import (
+    first_token_collapse,
+    impossible_logprobs,
+    inspect,
+    inspect_load_text,
+    token_runs,
+)
+from pivotbench.detectors.repetition import loop_bytes, loop_share, repeated_sentences
+from pivotbench.detectors.writing_systems import script_mix
 
 GOOD = {
     "short": "The answer to this classic math problem is 4.",
@@ -106,6 +116,83 @@ def test_what_no_model_writes_is_bad_alone_and_under_load(name: str) -> None:
 def test_what_a_weak_model_writes_is_left_to_the_comparison(name: str) -> None:
     assert "bad" not in verdicts(WEAK[name])
     assert any(f.verdict == "suspect" for f in inspect_load_text(WEAK[name]))
+
+
+@pytest.mark.parametrize("unit", ["!", "ab", "la femme au martyre, ", "\n", "的", "word-"])
+def test_an_answer_of_32_thousand_tokens_is_inspected_in_no_time(unit: str) -> None:
+    text = unit * (130_000 // len(unit))
+    began = time.process_time()
+    assert any(f.verdict != "ok" for f in inspect(text, None))
+    assert time.process_time() - began < 10  # about 0.2 s; a quadratic search would take minutes
+
+
+def test_a_loop_is_found_behind_the_numbers_of_a_list() -> None:
+    looping = "".join(f"{n}. The mill stands by the river.\n" for n in range(1, 12))
+    changing = "".join(f"{n}. The mill {word} the river.\n" for n, word in enumerate("abcdefghijk", 1))
+    assert loop_share(looping).verdict == "suspect" and loop_share(changing).verdict == "ok"
+
+
+def test_a_late_loop_counts_by_its_length_and_sooner_where_the_text_ends_in_it() -> None:
+    words = [f"word{n}" for n in range(900)]
+    good, looping = " ".join(words), " and so on" * 16
+    assert loop_share(good + looping).verdict == "ok"
+    assert loop_bytes(good + looping).verdict == "suspect"
+    assert loop_bytes(good + looping + " " + good).verdict == "ok"
+    assert loop_bytes(good + looping * 2 + " " + good).verdict == "suspect"
+
+
+def test_sentences_that_come_again_out_of_step_are_suspect() -> None:
+    one, two = "The mill stands by the river. ", "The miller has gone to town. "
+    looping = one + two + one + one + two + two + one + two + two + one
+    assert loop_share(looping).verdict == "ok"
+    assert repeated_sentences(looping).verdict == "suspect"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "дом собака שלום привет ไทย код γλώσσα",
+        "weаther thе rаin tоday",  # some vowels are Cyrillic
+        "พ่อкот안녕мир 猫дом",
+    ],
+)
+def test_scripts_that_change_within_words_or_from_word_to_word_are_suspect(text: str) -> None:
+    assert script_mix(text).verdict == "suspect"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "water | вода | νερό | ماء | 水 | 물",
+        "在Python中使用list和dict，然后用NumPy计算。",
+        "Wi-Fi의 설정을 API로 바꾸고 Python을 설치하세요.",
+        "Откройте HTML-код и USB-порт, затем Python и API.",
+        "Let Δx be 3μm and λx > 0, so αx + βy = 1.",
+        "He said привет and 你好 and שלום, then left.",
+    ],
+)
+def test_what_writers_mix_passes(text: str) -> None:
+    assert script_mix(text).verdict == "ok"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf"), float("inf"), None, -3.4e38, 0.5])
+def test_a_logprob_that_cannot_be_one_is_bad(value: float | None) -> None:
+    assert impossible_logprobs([-0.1, value, -2.0]).verdict == "bad"
+    assert "bad" in {f.verdict for f in inspect("Fine words.", [1, 2, 3], [-0.1, value, -2.0])}
+
+
+def test_logprobs_of_likely_and_unlikely_tokens_pass() -> None:
+    assert impossible_logprobs([0.0, -0.0, -12.4, -40.0, 1e-6]).verdict == "ok"
+    assert impossible_logprobs([]).verdict == "ok"
+
+
+def test_answers_that_all_begin_alike_are_suspect_and_never_bad() -> None:
+    alike = ["The sea is wide.", "The mill stands.", "The answer is 4.", "The cat sleeps."]
+    assert first_token_collapse(alike).verdict == "suspect"
+    assert first_token_collapse([*alike, "No."]).verdict == "ok"
+    assert first_token_collapse(alike[:3]).verdict == "ok"
+    assert first_token_collapse(["<think>\nOne", "<think>\nTwo", "<think> Three", "Four"]).verdict == "ok"
+    assert first_token_collapse(["a", "b", "c", "d"], [[7, 1], [7, 2], [7], [7, 9]]).verdict == "suspect"
 
 
 def test_token_runs_need_ids() -> None:

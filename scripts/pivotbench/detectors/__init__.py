@@ -17,7 +17,13 @@ from pivotbench.detectors.characters import (
     repeated_characters,
 )
 from pivotbench.detectors.finding import Finding, Verdict
-from pivotbench.detectors.repetition import compression_ratio, loop_bytes, loop_share, tail_compression_ratio
+from pivotbench.detectors.repetition import (
+    compression_ratio,
+    loop_bytes,
+    loop_share,
+    repeated_sentences,
+    tail_compression_ratio,
+)
 from pivotbench.detectors.tokens import first_token_collapse, impossible_logprobs, token_runs
 from pivotbench.detectors.writing_systems import script_mix
 
@@ -38,6 +44,7 @@ _TEXT_DETECTORS: tuple[Callable[[str], Finding], ...] = (
     broken_characters,
     loop_share,
     loop_bytes,
+    repeated_sentences,
     compression_ratio,
     tail_compression_ratio,
     character_entropy,
