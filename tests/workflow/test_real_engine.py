@@ -26,6 +26,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     study["name"] = "small"
     study["backends"] = {name: study["backends"][name] for name in ("flash-on", "kv-q8-flash-off")}
     study["speculative"] = {"ngram-simple": study["speculative"]["ngram-simple"]}
+    study["smoke"]["continuations"] = str(ROOT / "config" / "prompts" / "continuations.jsonl")
     study["throughput"] |= {"seconds": 1, "min_requests": 2}
     study["throughput"]["workloads"] = {
         "text": study["throughput"]["workloads"]["repetitive"]
@@ -65,6 +66,16 @@ def test_the_doomed_backend_is_eliminated_by_the_engines_own_words(campaign: Fol
         "flag_conflict",
     )
     assert any("requires flash_attn" in line for line in entry["evidence"])
+
+
+def test_speculation_keeps_the_text_of_the_real_engine(campaign: Folder) -> None:
+    phases = {part["phase"]: part for part in decision_of(campaign)["agreement"]}
+    assert phases["backends"]["set_aside"] == []
+    [drafting] = [
+        row for row in phases["speculative"]["configurations"] if row["configuration"].endswith("ngram-simple")
+    ]
+    assert drafting["greedy_text"]["verdict"] == "same", drafting["greedy_text"]["why"]
+    assert drafting["distance_nats"] == 0, "one and the same backend"
 
 
 def test_speculation_has_a_verdict_and_an_acceptance_length(campaign: Folder) -> None:
