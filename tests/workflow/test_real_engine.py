@@ -72,7 +72,9 @@ def test_speculation_keeps_the_text_of_the_real_engine(campaign: Folder) -> None
     phases = {part["phase"]: part for part in decision_of(campaign)["agreement"]}
     assert phases["backends"]["set_aside"] == []
     [drafting] = [
-        row for row in phases["speculative"]["configurations"] if row["configuration"].endswith("ngram-simple")
+        row
+        for row in phases["speculative"]["configurations"]
+        if row["configuration"].endswith("ngram-simple")
     ]
     assert drafting["greedy_text"]["verdict"] == "same", drafting["greedy_text"]["why"]
     assert drafting["distance_nats"] == 0, "one and the same backend"
