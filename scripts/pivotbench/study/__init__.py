@@ -2,7 +2,6 @@
 
 from pivotbench.study.backends import Backends, Speculative
 from pivotbench.study.flags import check_flags
-from pivotbench.study.load import Throughput, Workload
 from pivotbench.study.loader import load_study
 from pivotbench.study.model import Model, Study
 from pivotbench.study.sections import (
@@ -13,6 +12,7 @@ from pivotbench.study.sections import (
     Smoke,
     SmokePrompt,
 )
+from pivotbench.study.throughput import Throughput, Workload
 
 __all__ = [
     "Backends",

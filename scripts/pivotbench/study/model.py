@@ -17,9 +17,9 @@ from pivotbench.engines.base import ENDPOINTS
 from pivotbench.files import canonical_json, sha256_of_file
 from pivotbench.study.backends import Backends, Configurations, Speculative
 from pivotbench.study.fields import Flags, Line, Name, Strict, StudyPath, folder_of, refusal, resolve
-from pivotbench.study.load import Throughput
 from pivotbench.study.sections import Decision, Hosts, Smoke
 from pivotbench.study.source import Source
+from pivotbench.study.throughput import Throughput
 from pivotbench.study.wording import listed, quoted, suggestion
 
 _LOCAL = ("/", "./", "../", "~")

@@ -85,8 +85,8 @@ other:
 ```
 
 Each of `turns` is sent after the answer to the one before, with the real answers (reasoning included) as
-history; nothing of it is cut, so the context must hold all turns and answers. A worker keeps a conversation to
-its end. Only the first turn is salted: a prefix cache may answer the history of the later ones.
+history; nothing of it is cut, so the context must hold all turns and answers. A worker keeps a conversation
+to its end. Only the first turn is salted: a prefix cache may answer the history of the later ones.
 
 [prompts/](prompts/README.md) holds ready-made sets, from open prose (the hard case for drafting) over code,
 questions and conversations to extraction and copying (the best case).
