@@ -3,6 +3,14 @@
 A continuation is the same text for everybody. Servers that tell the log probabilities of a prompt work them
 out in prefill kernels; what is generated comes from decode kernels. So the answers count as well, as far as
 they are the same: from their first token to where they part, both have the same text before them.
+
+The default bound of 0.25 nats stands between what is right and what is broken. Measured with SmolLM2-135M
+(4-bit weights) in llama.cpp against flash attention on, in nats: relaunched, other batch sizes or unpacked
+weights 0; flash attention off 0.04; KV cache in 8 bits 0.04, in 5 bits 0.06 to 0.08, in 4 bits 0.10 to 0.16;
+a hundredth of the weights zeroed or shuffled 0.41 to 0.48, or no numbers at all. Large models are steadier
+than this one: bf16 keeps 8 bits of a logit of 10 to 20, so rounding moves a log probability by hundredths;
+between kernels for the same 4-bit weights only activations are rounded differently. What is not seen: 1/400
+of the weights zeroed, 0.15.
 """
 
 from __future__ import annotations
