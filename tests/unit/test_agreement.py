@@ -304,6 +304,17 @@ def test_what_the_answers_leave_open_is_a_threat() -> None:
     assert not calm & {"answers_unjudged", "reference_doubtful", "reference_replaced", "unsteady"}
 
 
+def test_stored_results_of_an_earlier_version_say_nothing_of_answers_and_put_nobody_out() -> None:
+    cells = [cell_files(Cell("backends", name, 1, SPEED)) for name in ("a", "b")]
+    for cell in cells:
+        assert cell.smoke is not None and cell.throughput is not None
+        del cell.smoke["prompts"][0]["answers"], cell.smoke["continuations"], cell.smoke["across"]
+        for run in cell.throughput["runs"]:
+            del run["answers"]
+    found = agree(RULES, "backends", cells)
+    assert out(found) == {} and row(found, "b")["prompts"] == 0
+
+
 def test_those_out_by_their_answers_are_not_ranked() -> None:
     cells = [
         cell_files(Cell("backends", name, 1, SPEED, smoke=[said]))

@@ -90,8 +90,10 @@ def _witness(name: str, files: Sequence[Mapping[str, Any]]) -> Witness:
     across = Counter(f["name"] for file in files for f in file.get("across", ()) if f["verdict"] != "ok")
     for file in files:
         for prompt in file["prompts"]:
-            said = [_said(answer, prompt.get("expectation")) for answer in prompt["answers"]]
-            answers.setdefault(prompt["ask"], []).extend(said)
+            # Results of an earlier version, shown frozen, hold no such list: they say nothing here.
+            said = [_said(answer, prompt.get("expectation")) for answer in prompt.get("answers", ())]
+            if said:
+                answers.setdefault(prompt["ask"], []).extend(said)
             if len(said) > 1:
                 repeated += 1
                 same += len({answer.text for answer in said}) == 1
