@@ -312,6 +312,7 @@ def _run(cell: Cell, load: Load, tok_s: float, rng: random.Random, windows: int 
             "throttled": cell.throttled,
             "aggregate": None,
             "host": {"cpu_percent": {"mean": 97.0, "min": 90.0, "max": 100.0}},
+            "throttle_reasons": None,
             "energy_joules_per_output_token": None,
         },
     }

@@ -19,6 +19,7 @@ from pivotbench.charts.ranking import fields
 from pivotbench.evidence import CellFiles
 from pivotbench.files import write_text
 from pivotbench.report.answers import answer_tables
+from pivotbench.report.hardware import hardware_table
 from pivotbench.report.outcomes import outcomes
 from pivotbench.report.story import facts, story
 from pivotbench.report.tables import environment_rows, flag_rows, ranking_rows, speculation_groups
@@ -45,6 +46,7 @@ def render(decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Seque
         speculation=speculation_groups(decision),
         plain_name=plain_name,
         flags=flag_rows(decision, cells),
+        hardware=hardware_table(decision["metric"], cells),
         environment=environment_rows(decision["environment"]),
         measured=measured_on(cells),
         version=__version__,
