@@ -14,6 +14,7 @@ import pytest
 from pivotbench.client import load as load_module
 from pivotbench.client import measure
 from pivotbench.client.open_files import open_files
+from pivotbench.client.sender import LocalSender
 from pivotbench.engines.base import Dialect
 from pivotbench.errors import UserError
 from unit.loads import TOKENS, load, paced, plan, plan_of, text
@@ -214,6 +215,15 @@ def test_a_server_that_takes_no_ids_gets_words_and_the_run_says_so() -> None:
     [run] = outcome.runs
     assert "approximate_lengths" in {w.split(":")[0] for w in run["warnings"]}
     assert run["output_tokens"]["text"] is None
+
+
+def test_what_a_sender_raises_comes_out_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> None:
+        raise UserError("a process of the client is gone")
+
+    monkeypatch.setattr(LocalSender, "run", broken)
+    with StreamingServer(paced(0.0)) as server, pytest.raises(UserError, match="of the client is gone"):
+        load(server, plan(tmp_path, concurrency=2))
 
 
 def test_the_limit_on_open_files_is_raised_as_far_as_the_load_needs() -> None:

@@ -100,6 +100,9 @@ class Loop(ABC):
                     task.cancel()
                 ended = await asyncio.gather(*tasks, return_exceptions=True)
         for error in ended:
+            # A group holds what the first of several tasks raised; it is that which says what is wrong.
+            while isinstance(error, BaseExceptionGroup):
+                error = error.exceptions[0]
             if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
                 raise error
         begin, end = self._begin, self._end
