@@ -49,6 +49,9 @@ COLUMNS = (
     Column("tpot_mean_seconds", "float64", "s", "time per output token after the first, mean of the run"),
     Column("e2e_p50_seconds", "float64", "s", "time from sending to the last token, median of the run"),
     Column("e2e_p99_seconds", "float64", "s", "time from sending to the last token, 99th percentile"),
+    Column("completed_per_second", "Float64", "1/s", "requests completed a second, at a rate"),
+    Column("in_flight_peak", "Int64", "", "most requests in flight in the measured time, at a rate"),
+    Column("unsustainable", "boolean", "", "the backlog grew: the server does not sustain the rate"),
     Column("cache_hit_rate", "Float64", "", "prompt tokens answered from the prefix cache, as a share"),
     Column("output_tokens", "Int64", "tokens", "output tokens of the run by the server's count"),
     Column("requests", "int64", "", "requests of the run that completed"),
@@ -138,6 +141,7 @@ def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
         return value
 
     acceptance = run.get("acceptance") or {}
+    open_loop = run.get("open_loop") or {}
     telemetry = run.get("telemetry") or {}
     host = telemetry.get("host") or {}
     devices = telemetry.get("aggregate") or host
@@ -154,6 +158,9 @@ def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
         "tpot_mean_seconds": figure("tpot_seconds", "mean"),
         "e2e_p50_seconds": figure("e2e_seconds", "p50"),
         "e2e_p99_seconds": figure("e2e_seconds", "p99"),
+        "completed_per_second": open_loop.get("completed_per_second"),
+        "in_flight_peak": (open_loop.get("in_flight") or {}).get("peak"),
+        "unsustainable": bool(open_loop.get("unsustainable", False)),
         "cache_hit_rate": (run.get("prompt_tokens") or {}).get("hit_rate"),
         "output_tokens": run["output_tokens"].get("server"),
         "requests": requests["completed"],

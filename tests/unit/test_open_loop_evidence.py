@@ -23,7 +23,8 @@ def with_open_loops(cell: CellFiles) -> CellFiles:
         return cell
     for rate in (0.5, 2.0):
         run = copy.deepcopy(throughput["runs"][0])
-        run |= {"concurrency": None, "rate_per_second": rate}
+        figures = {"completed_per_second": 0.4, "in_flight": {"peak": 9}, "unsustainable": rate > 1}
+        run |= {"concurrency": None, "rate_per_second": rate, "open_loop": figures}
         for window in run["windows"]:
             window["output_tok_s"] *= 10
         throughput["runs"].append(run)
@@ -40,6 +41,8 @@ def test_open_loops_are_rows_with_a_rate_and_without_a_concurrency(tmp_path: Pat
         frame[frame["rate_per_second"].isna()].reset_index(drop=True), collect(case.cells)
     )
     assert len(rows(cells)) == len(frame)
+    unsustainable = frame[frame["unsustainable"]]
+    assert set(unsustainable["rate_per_second"]) == {2.0} and set(unsustainable["in_flight_peak"]) == {9}
 
 
 def test_open_loops_change_no_decision() -> None:
