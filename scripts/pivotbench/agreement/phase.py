@@ -48,8 +48,9 @@ def agree(rules: DecisionRules, phase: str, cells: Iterable[CellFiles]) -> Agree
         return Agreement(None, [], None, False, [], frozenset(), [], False)
     reference = healthy[name]
     near_tie_nats = NEAR_TIE_BOUNDS * rules.agreement_bound
-    held = [hold(witness, reference, near_tie_nats) for witness in healthy.values()]
-    others = [one for one in held if one.witness is not reference]
+    rivals = [witness for witness in healthy.values() if witness is not reference]
+    held = [hold(witness, reference, near_tie_nats) for witness in (reference, *rivals)]
+    others = held[1:]
     unjudged = unable(reference)
     out = [] if unjudged else eliminated(phase, others, rules.agreement_bound, excesses(cells, name))
     texts = {}
