@@ -41,14 +41,16 @@ def test_timeouts_deaths_and_leaks_are_results(fresh: Folder) -> None:
     assert again.planned["throughput"] == 3
 
 
-def test_wrong_answers_and_disagreement_put_a_backend_out_by_comparison_alone(fresh: Folder) -> None:
+def test_wrong_answers_disagreement_and_garbage_under_load_each_put_a_backend_out(fresh: Folder) -> None:
     study = fresh.study()
     study["backends"] = {
         "good": {"attention-backend": "fa3"},
         "miscounts": {"attention-backend": "fa3", "script": ["wrong=1"]},
         "off": {"attention-backend": "fa3", "script": ["logit-shift=0.5"]},
+        "crowded": {"attention-backend": "fa3", "script": ["garbage=bang", "garbage-at=2"]},
     }
     del study["speculative"]
+    study["throughput"]["workloads"]["text"] |= {"concurrency": [1, 2], "output_tokens": 24}
     (fresh.path / "texts.jsonl").write_text('{"id": "sun", "prompt": "The sun", "continuation": " rises"}\n')
     study["smoke"] = {
         "max_tokens": 16,
@@ -62,7 +64,14 @@ def test_wrong_answers_and_disagreement_put_a_backend_out_by_comparison_alone(fr
         assert json.loads((fresh.cell(name) / "smoke.json").read_text())["status"] == "ok"
     decision = json.loads((fresh.results / "decision.json").read_text())
     out = {entry["configuration"]: entry["code"] for entry in decision["eliminated"]}
-    assert out == {"miscounts": "wrong_answer", "off": "disagrees_with_reference"}
+    assert out == {
+        "crowded": "garbage_under_load",
+        "miscounts": "wrong_answer",
+        "off": "disagrees_with_reference",
+    }
+    crowded = json.loads((fresh.cell("crowded") / "throughput.json").read_text())
+    assert "text at concurrency 2" in crowded["reason"]["message"]
+    assert set(crowded["reason"]["evidence"][0]) == {"!"}
     assert decision["agreement"][0]["reference"] == decision["winner"] == "good"
     assert "## Answers" in (fresh.results / "summary.md").read_text()
 
