@@ -186,7 +186,7 @@ def test_a_legend_entry_brings_its_configuration_out_in_all_charts(chromium: Any
 def test_every_link_of_the_contents_goes_somewhere(chromium: Any, address: str) -> None:
     opened(chromium, address)
     links = [a.get_attribute("hash") for a in chromium.find_elements(By.CSS_SELECTOR, "nav a")]
-    assert len(links) == 12
+    assert len(links) == 13
     assert all(chromium.find_elements(By.CSS_SELECTOR, link) for link in links)
 
 
