@@ -49,7 +49,7 @@ def _event(path: str, before: int, count: int, last: bool) -> dict[str, Any]:
             "completion_tokens": count,
             "cached_tokens": 0,
         }
-        return {"text": text(count), "meta_info": meta}
+        return {"text": text(count), "output_ids": list(range(1000, 1000 + count)), "meta_info": meta}
     added = text(count - before)
     chat = path == "/v1/chat/completions"
     choice = {"delta": {"role": "assistant", "content": added}} if chat else {"text": added}

@@ -168,7 +168,7 @@ class Exchange:
             if data == END_MARK:
                 self._ended = True
                 continue
-            chunk = reader.read(decode(data), at)
+            chunk = reader.read_json(data, at)
             if chunk:
                 self.chunks.append(chunk)
                 self._newest = seconds

@@ -27,11 +27,10 @@ class EventParser:
         if received.endswith(b"\n\n") and not (self._partial or self._data or b"\r" in received):
             # Nearly always: whole events of one line of data each, mostly a single one.
             self._after_carriage_return = False
-            line_ends = received.count(b"\n")
-            if line_ends == 2 and received.startswith(b"data: "):
+            if received.startswith(b"data: ") and received.find(b"\n") == len(received) - 2:
                 return [received[6:-2]]
             events = received[:-2].split(b"\n\n")
-            if line_ends == 2 * len(events) and all(map(_is_data, events)):
+            if received.count(b"\n") == 2 * len(events) and all(map(_is_data, events)):
                 return [event[6:] for event in events]
         if self._after_carriage_return and received:
             received = received.removeprefix(b"\n")

@@ -6,6 +6,7 @@ from typing import Any
 
 from pivotbench.client.dialects.asks import TOP_LOGPROBS, Ask, plain_text
 from pivotbench.client.dialects.reading import Chunk, Tally, first, raise_reported, read_speculation
+from pivotbench.client.json_bytes import decode
 
 
 def chat_body(ask: Ask, model_name: str) -> dict[str, Any]:
@@ -82,6 +83,10 @@ class OpenAIReader:
             tokens = max(0, int(running) - self._counted)
         self._counted += tokens
         return Chunk(seconds, text, tokens) if text or tokens else None
+
+    def read_json(self, data: bytes, seconds: float) -> Chunk | None:
+        """Read an event as it came. Raises AnswerError, and ValueError for what is no JSON."""
+        return self.read(decode(data), seconds)
 
     @property
     def tally(self) -> Tally:

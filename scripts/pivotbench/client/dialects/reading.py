@@ -59,6 +59,10 @@ class Reader(Protocol):
         """Return the chunk in one event, if it carries text or tokens. Raises AnswerError."""
         ...
 
+    def read_json(self, data: bytes, seconds: float) -> Chunk | None:
+        """Read an event as it came. Raises AnswerError, and ValueError for what is no JSON."""
+        ...
+
 
 def spread_tokens(chunks: Sequence[Chunk], total: int, *, counts: bool) -> list[int]:
     """Return the tokens of each chunk so that they sum to the server's final count.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pivotbench.client.dialects.asks import TOP_LOGPROBS, Ask, plain_text
+from pivotbench.client.dialects.cumulative import CumulativeDecoder
 from pivotbench.client.dialects.reading import (
     AnswerError,
     Chunk,
@@ -40,11 +41,27 @@ class SGLangGenerateReader:
         self.finished = False
         self._tally = Tally()
         self._event: dict[str, Any] = {}
+        self._decoder = CumulativeDecoder()
         self._text = ""
+        self._text_since: list[str] = []
         self._counted = 0
 
     def read(self, event: dict[str, Any], seconds: float) -> Chunk | None:
         """Return the chunk in one event, if it carries text or tokens. Raises AnswerError."""
+        return self._take(event, self._added(event.get("text") or ""), seconds)
+
+    def read_json(self, data: bytes, seconds: float) -> Chunk | None:
+        """Read an event as it came. Raises AnswerError, and ValueError for what is no JSON."""
+        event, added = self._decoder.decode(data)
+        if added is None:
+            chunk = self.read(event, seconds)
+            if event.get("text") == self._text:
+                self._decoder.follow(data)
+            return chunk
+        self._text_since.append(added)
+        return self._take(event, added, seconds)
+
+    def _take(self, event: dict[str, Any], text: str, seconds: float) -> Chunk | None:
         if event.get("error"):
             raise_reported(event)
         self._event = event
@@ -54,7 +71,6 @@ class SGLangGenerateReader:
             self.finished, self._tally.finish_reason = True, reason
             if reason == "abort":
                 raise AnswerError(f"aborted: {finish.get('message', '') if isinstance(finish, dict) else ''}")
-        text = self._added(event.get("text") or "")
         running = meta.get("completion_tokens")
         if running is None:
             tokens = int(bool(text))
@@ -77,8 +93,9 @@ class SGLangGenerateReader:
             if (value := first(meta, name)) is not None:
                 setattr(tally, key, value)
         read_speculation(tally, meta)
-        if isinstance(event.get("output_ids"), list):
-            tally.token_ids = event["output_ids"]
+        ids = event.get("output_ids", self._decoder.token_ids)
+        if isinstance(ids, list):
+            tally.token_ids = ids
         if meta.get("output_token_logprobs"):
             tally.logprobs = [entry[0] for entry in meta["output_token_logprobs"]]
         if meta.get("output_top_logprobs"):
@@ -89,6 +106,8 @@ class SGLangGenerateReader:
         return tally
 
     def _added(self, text: str) -> str:
+        self._text += "".join(self._text_since)
+        self._text_since.clear()
         if text.startswith(self._text):
             added, self._text = text[len(self._text) :], text
             return added
