@@ -57,7 +57,7 @@ def _equivalence(rules: DecisionRules, state: Contest) -> dict[str, str]:
 def _speculation_pays(pays: Sequence[Entry]) -> dict[str, str]:
     statement = "Speculative decoding pays on the study's mix of workloads"
     if not pays:
-        return _said(statement, "untested", "no speculative configuration was compared with its baseline")
+        return _said(statement, "untested", "none that keeps the greedy text was compared with its baseline")
     best = max(pays, key=lambda c: c["ratio"] or 0)
     figures = f"best: {best['a']}"
     if best["ratio"]:
