@@ -111,3 +111,24 @@ def test_the_numbers_are_found_again_in_the_raw_requests(campaign: Folder) -> No
 
 def test_nothing_of_the_engine_is_left(campaign: Folder) -> None:
     assert not list((Path(campaign.path) / "locks" / "launches").iterdir())
+
+
+def test_the_server_counts_the_acceptance_that_its_answers_report(campaign: Folder) -> None:
+    cell = campaign.cell("flash-on+ngram-simple", phase="speculative")
+    [run] = json.loads((cell / "throughput.json").read_text())["runs"]
+    counted = run["acceptance"]["metrics"]
+    assert counted["source"] == "metrics" and counted["accepted"] > 0
+    assert counted["answers_share"] == 1.0, "one request at a time: none is cut"
+    assert counted["length"] == pytest.approx(counted["answers_length"])
+    assert counted["differs"] is False
+
+
+def test_the_hardware_is_read_throughout_the_measured_time(campaign: Folder) -> None:
+    cell = campaign.cell("flash-on")
+    data = json.loads((cell / "throughput.json").read_text())
+    [run] = data["runs"]
+    rows = pd.read_parquet(cell / data["telemetry_file"]["path"])
+    within = rows[rows.seconds.between(run["windows"][0]["begin_seconds"], run["windows"][-1]["end_seconds"])]
+    assert len(within) == run["telemetry"]["samples"] >= 1
+    assert within.cpu_percent.mean() == pytest.approx(run["telemetry"]["host"]["cpu_percent"]["mean"])
+    assert rows.server_cpu_percent.max() > 1
