@@ -72,7 +72,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "next_levers": next_levers(rules, states, compared, entries, bool(speculative.subjects)),
             "threats": threats(rules, states, table, compared, hosts),
             "cost": cost(used, rules.gpus),
-            "log": [*(line for race in races for line in race["log"]), choice],
+            "log": [*(line for race in races for line in race["log"]), *_answers(states), choice],
         }
     )
 
@@ -192,6 +192,12 @@ def _ranking(rules: DecisionRules, state: Contest) -> list[dict[str, Any]]:
             }
         )
     return ranking
+
+
+def _answers(states: Sequence[Contest]) -> list[str]:
+    """What each phase's answers were held against, as lines of the log."""
+    tables = [state.agreement.table for state in states]
+    return [f"{table['phase']}: {table['statement']}" for table in tables if table is not None]
 
 
 def _confidence(rules: DecisionRules, states: Sequence[Contest]) -> dict[str, Any]:
