@@ -1,4 +1,4 @@
-"""The report's table of power, clocks and temperature."""
+"""What the report says of power, clocks and temperature, and of servers that count drafts themselves."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from factory import Cell, cell_files
 from pivotbench.charts.figures import NO_BREAK
 from pivotbench.evidence import CellFiles
+from pivotbench.report.counted import counted_notes
 from pivotbench.report.hardware import hardware_table
 
 METRIC = {"workloads": {"chat": 1.0}, "concurrency": 1}
@@ -55,3 +56,17 @@ def test_results_without_telemetry_give_no_rows() -> None:
     for run in cell.throughput["runs"]:
         run["telemetry"] = {"cpu_percent": 97.0}
     assert hardware_table(METRIC, [cell]).rows == ()
+
+
+def drafting(round_: int, differs: bool | None) -> CellFiles:
+    cell = cell_files(Cell("speculative", "a+ngram", round_, tok_s={("chat", 1): 50.0}))
+    assert cell.throughput is not None
+    cell.throughput["runs"][0]["acceptance"]["metrics"] = {"length": 2.0, "differs": differs}
+    return cell
+
+
+def test_one_round_in_which_the_server_counts_otherwise_is_told() -> None:
+    load = ("a+ngram", "chat", 1)
+    assert counted_notes([drafting(1, False), drafting(2, False)]) == {load: "confirmed"}
+    assert counted_notes([drafting(1, False), drafting(2, True)]) == {load: "disputed"}
+    assert counted_notes([drafting(1, None)]) == {}

@@ -19,6 +19,7 @@ from pivotbench.charts.ranking import fields
 from pivotbench.evidence import CellFiles
 from pivotbench.files import write_text
 from pivotbench.report.answers import answer_tables
+from pivotbench.report.counted import counted_notes
 from pivotbench.report.hardware import hardware_table
 from pivotbench.report.outcomes import outcomes
 from pivotbench.report.story import facts, story
@@ -44,6 +45,7 @@ def render(decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Seque
         answers=answer_tables(decision),
         rankings={phase: ranking_rows(field) for phase, field in fields(decision).items()},
         speculation=speculation_groups(decision),
+        counted=counted_notes(cells),
         plain_name=plain_name,
         flags=flag_rows(decision, cells),
         hardware=hardware_table(decision["metric"], cells),

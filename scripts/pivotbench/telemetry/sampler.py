@@ -21,8 +21,9 @@ PATIENCE_SECONDS = 2.0
 class Sampler:
     """A thread that reads the server's GPUs (by UUID) and the machine every PERIOD_SECONDS.
 
-    A thread is enough: it spends its time in system calls and in NVML, both of which let the event
-    loop run. It never raises: what cannot be read is missing, and where reading breaks off, readings do.
+    A thread is enough: it waits in system calls and in NVML, which both let the event loop run, and itself
+    computes little: 30 microseconds a GPU, 70 for the machine, 40 a process of the server (on an AMD EPYC).
+    It never raises: what cannot be read is missing, and where reading breaks off, readings do.
     """
 
     def __init__(self, gpus: Sequence[str], processes: Callable[[], Collection[int]]) -> None:
