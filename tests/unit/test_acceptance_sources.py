@@ -32,6 +32,7 @@ llamacpp:n_decode_total 214
 llamacpp:spec_decode_num_draft_tokens_total 363
 llamacpp:spec_decode_num_accepted_tokens_total 186
 llamacpp:spec_decode_num_drafts_total 17
+llamacpp:requests_processing 2
 """
 SGLANG_METRICS = """\
 # HELP sglang:spec_verify_calls_total Number of speculative decoding verification calls.
@@ -93,7 +94,7 @@ def metrics_url(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.mark.parametrize("metrics_url", [LLAMACPP_METRICS], indirect=True)
 def test_llamacpps_counters_are_read_under_their_names(metrics_url: str) -> None:
     counters = LLAMACPP.draft_counters(metrics_url)
-    assert counters == DraftCounters(output_tokens=400, proposed=363, accepted=186)
+    assert counters == DraftCounters(output_tokens=400, proposed=363, accepted=186, in_flight=2)
     assert counters.length == pytest.approx(400 / 214), (
         "its passes over a single request, which it counts too"
     )
@@ -154,16 +155,33 @@ def test_metrics_tell_of_drafts_that_answers_are_silent_of() -> None:
     assert (check["length"], check["answers_length"], check["differs"]) == (2.0, None, None)
 
 
-def test_a_run_carries_metrics_telemetry_and_the_warning_where_they_differ() -> None:
-    told = iter([DraftCounters(0), *[DraftCounters(100, verify_steps=80)] * 9])
-    records = [record(100, verify_steps=40)]
-    run: dict[str, Any] = {
+def run_of(records: list[RequestRecord]) -> dict[str, Any]:
+    return {
         "workload": "w",
         "concurrency": 1,
         "windows": [{"begin_seconds": 0.0, "end_seconds": 0.15, "output_tokens": 100}],
         "acceptance": acceptance(records),
         "warnings": [],
     }
+
+
+def test_requests_the_server_is_still_at_work_on_are_waited_for() -> None:
+    busy = DraftCounters(60, proposed=40, accepted=30, in_flight=1)
+    done = DraftCounters(100, proposed=60, accepted=50, in_flight=0)
+    told = iter([DraftCounters(0, proposed=0, accepted=0), busy, busy, *[done] * 9])
+    records = [record(100, draft_proposed=60, draft_accepted=50)]
+    with Sampler([], list) as sampler:
+        witness = Witness(sampler, lambda: next(told))
+        witness.begin()
+        witness.testify(run := run_of(records), records)
+    assert run["acceptance"]["metrics"]["answers_share"] == 1.0
+    assert run["warnings"] == []
+
+
+def test_a_run_carries_metrics_telemetry_and_the_warning_where_they_differ() -> None:
+    told = iter([DraftCounters(0), *[DraftCounters(100, verify_steps=80)] * 9])
+    records = [record(100, verify_steps=40)]
+    run = run_of(records)
     with Sampler([], lambda: [os.getpid()]) as sampler:
         witness = Witness(sampler, lambda: next(told))
         witness.begin()

@@ -73,7 +73,7 @@ class Witness:
         now, earlier = self._counters(), None
         if now is None or self._before is None:
             return None
-        while now.drafting and now != earlier and time.monotonic() < until:
+        while now.drafting and (now.in_flight or now != earlier) and time.monotonic() < until:
             time.sleep(SETTLED_SECONDS)
             now, earlier = self._counters() or now, now
         return now.since(self._before)

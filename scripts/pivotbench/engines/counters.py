@@ -17,13 +17,15 @@ _SAMPLE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{.*\})?\s+(\S+)(?:\s+-?\d+)?\s*")
 class DraftCounters:
     """Tokens and drafts counted since the server's start, or between two times; None: it does not count that.
 
-    ``verify_steps`` are target forward passes in decoding, each request's counted for itself.
+    ``verify_steps`` are target forward passes in decoding, each request's counted for itself. ``in_flight``
+    is how many requests it is at work on, whose counts are still to come.
     """
 
     output_tokens: int
     verify_steps: int | None = None
     proposed: int | None = None
     accepted: int | None = None
+    in_flight: int | None = None
 
     @property
     def drafting(self) -> bool:
@@ -59,6 +61,7 @@ def read_counters(
     verify_steps: str | None = None,
     proposed: str | None = None,
     accepted: str | None = None,
+    in_flight: str | None = None,
 ) -> DraftCounters | None:
     """Return the counters under these metric names at ``url``; None where ``/metrics`` does not answer."""
     parts = urlsplit(url)
@@ -83,6 +86,7 @@ def read_counters(
         verify_steps=count(verify_steps),
         proposed=count(proposed),
         accepted=count(accepted),
+        in_flight=count(in_flight),
     )
 
 

@@ -193,6 +193,7 @@ class LlamaCpp:
             output_tokens="llamacpp:tokens_predicted_total",
             proposed="llamacpp:spec_decode_num_draft_tokens_total",
             accepted="llamacpp:spec_decode_num_accepted_tokens_total",
+            in_flight="llamacpp:requests_processing",
         )
 
     def teacher_logprobs(self, url: str, prompt: str, continuation: str) -> Forced:

@@ -150,7 +150,7 @@ class SGLang:
         """Return its counters: output tokens and verify steps, both of finished requests (0.5.16, 0.5.23).
 
         It counts no drafts. Its gauges ``spec_accept_length`` and ``spec_accept_rate`` hold the latest few
-        decoding steps and not a run; they are not used.
+        decoding steps and not a run, and ``num_running_reqs`` lags behind; they are not used.
         """
         return read_counters(
             url,
