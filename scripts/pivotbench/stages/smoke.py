@@ -16,6 +16,7 @@ from pivotbench.client.dialects.reading import Alternative
 from pivotbench.detectors import first_token_collapse, inspect
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import Engine
+from pivotbench.engines.forced import Forced
 from pivotbench.expectations import EXPECTATIONS, expected_of
 from pivotbench.lease.ensure import Server
 from pivotbench.lease.state import Record
@@ -131,9 +132,12 @@ def _near(place: Sequence[Alternative]) -> list[list[Any]]:
 
 
 def _follow(engine: Engine, server: Server, continuations: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
-    followed = []
+    """Have the server follow each continuation; one that refuses or hangs at the first is asked no more."""
+    followed: list[dict[str, Any]] = []
+    forced = Forced(())
     for entry in continuations:
-        forced = engine.teacher_logprobs(server.url, entry["prompt"], entry["continuation"])
+        if forced.logprobs is not None:
+            forced = engine.teacher_logprobs(server.url, entry["prompt"], entry["continuation"])
         told = forced.logprobs
         followed.append(
             {
