@@ -79,7 +79,7 @@ def judge(a: Subject, b: Subject, by: Yardstick) -> Comparison:
     found = by.fit.difference(*names)
     if found is None:
         raw = geometric_mean(a.rounds.values()) / geometric_mean(b.rounds.values())
-        return Comparison(*names, "undecided", raw, reason="they never ran in the same round")
+        return Comparison(*names, "undecided", raw, reason="no rounds connect the two")
     noise = by.fit.noise
     interval = found.interval(noise, by.risk.difference(found.rounds)) if noise else None
     if wild := sorted(by.fit.unsteady & set(names)):

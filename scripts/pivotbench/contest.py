@@ -26,7 +26,10 @@ from pivotbench.host import comparable_part
 from pivotbench.measurements import rows
 from pivotbench.metric import metric_values
 from pivotbench.spending import Risk
-from pivotbench.statistics import Noise, fit, pooled_noise
+from pivotbench.statistics import Noise, chance_above_margin, chance_to_settle, fit, pooled_noise
+
+FAIR_CHANCE = 0.3  # of settling an undecided pair within the rounds left
+REGRET = 0.125  # risk of giving up one that is better than the best by more than the margin
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,21 @@ class Contest:
         one, other = self.subjects[a], self.subjects[b]
         verdict = judge(one, other, self.by).verdict
         return "undecided" if verdict != "not_comparable" and self.unjudgeable(a, b) else verdict
+
+    def worth_rounds(self, a: str, b: str, left: int) -> bool:
+        """Return whether a pair that is undecided is worth up to ``left`` more rounds of ``a``.
+
+        It is where these would settle it with a fair chance, where ``a`` may well be better than ``b`` by more
+        than the margin, so that leaving it would risk the choice, and where too little is known to say.
+        """
+        found, noise = self.by.fit.difference(a, b), self.noise
+        if found is None or noise is None or found.rounds < 2 or {a, b} & self.by.fit.unsteady:
+            return True
+        if chance_above_margin(found, noise, self.by.margin) > REGRET:
+            return True
+        horizon, to_best = found.rounds + left, self.by.best in (a, b)
+        chance = chance_to_settle(found, noise, self.by.risk, self.by.margin, horizon, to_best=to_best)
+        return chance >= FAIR_CHANCE
 
     def unjudgeable(self, a: str, b: str) -> str | None:
         """Return why no number of rounds would make the pair's figures count, or None."""

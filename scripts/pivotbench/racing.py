@@ -33,8 +33,10 @@ def judge_round(
     while it stays in the best class, so that a coin toss between equals does not cost a whole phase.
 
     Until the study's minimum of rounds everyone not eliminated runs again. Then those run again who are
-    undecided against the best (in phase two also against the baseline), with the best and the baseline
-    themselves, since a ratio needs both in the same rounds. Losers, the broken and proven equals stop.
+    undecided against the best (in phase two also against the baseline) and worth it, with the best and the
+    baseline themselves, since a ratio needs both in the same rounds. Losers, the broken and proven equals
+    stop, and so does whoever the rounds left would hardly settle and who would hardly be the better choice:
+    stopping for futility, Lan, Simon and Halperin (1982), https://doi.org/10.1080/07474948208836014.
     """
     asked = evidence_cells(phase, round_, cells, previous_races)
     state = contest(rules, phase, asked, prior_sd=prior_sd(phase, previous_races))
@@ -99,8 +101,16 @@ def _who_runs_again(rules: DecisionRules, state: Contest, round_: int) -> tuple[
     open_ = _undecided(state, reference)
     if not open_:
         return set(), SETTLED
-    partners = {n for n in (state.leader, reference) if n is not None}
-    return open_ | partners, f"undecided: {', '.join(sorted(open_))}"
+    left = rules.rounds_max - round_
+    rivals = [n for n in (state.leader, reference) if n is not None]
+    worth = {n for n in open_ if not rivals or any(_worth(state, n, rival, left) for rival in rivals)}
+    stopped = (
+        f"{left} more round{'s' if left > 1 else ''} would hardly decide {', '.join(sorted(open_ - worth))}"
+    )
+    if not worth:
+        return set(), f"undecided, but {stopped}"
+    also = f"; {stopped}" if open_ - worth else ""
+    return worth | set(rivals), f"undecided: {', '.join(sorted(worth))}{also}"
 
 
 def _undecided(state: Contest, reference: str | None) -> set[str]:
@@ -119,6 +129,10 @@ def _open(state: Contest, name: str, rival: str) -> bool:
     if name == rival or state.unjudgeable(name, rival):
         return False
     return state.verdict(name, rival) == "undecided"
+
+
+def _worth(state: Contest, name: str, rival: str, left: int) -> bool:
+    return _open(state, name, rival) and state.worth_rounds(name, rival, left)
 
 
 def _limit(state: Contest, reference: str | None, round_: int) -> str:

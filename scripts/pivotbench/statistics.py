@@ -95,24 +95,26 @@ class Fit:
     used: Mapping[str, Rounds]
     _log_means: Mapping[str, float] = field(repr=False)
     _order: tuple[int, ...] = field(repr=False)
-    _spread: Any = field(repr=False)  # pseudo-inverse of the rounds' information
+    _information: Any = field(repr=False)  # of the rounds' effects, and its pseudo-inverse
+    _spread: Any = field(repr=False)
 
     def mean(self, name: str) -> float:
         """Return a configuration's mean at the average round of the phase."""
         return math.exp(self._log_means[name])
 
     def difference(self, a: str, b: str) -> Difference | None:
-        """Return log a - log b; None where no chain of shared rounds connects the two.
+        """Return log a - log b; None where no chain of shared rounds connects the two, or one is not fitted.
 
         The variance factor is 1/n_a + 1/n_b and, where they did not run in the same rounds, what it costs
         that the rounds between must be estimated from the others.
         """
         import numpy as np
 
+        if a not in self.used or b not in self.used:
+            return None
         apart = np.array([self._share(a, r) - self._share(b, r) for r in self._order])
         through = self._spread @ apart
-        information = _information(np, self.used, self._order)
-        if np.abs(information @ through - apart).max(initial=0) > 1e-6:
+        if np.abs(self._information @ through - apart).max(initial=0) > 1e-6:
             return None
         n_a, n_b = len(self.used[a]), len(self.used[b])
         factor = 1 / n_a + 1 / n_b + float(apart @ through)
@@ -150,7 +152,7 @@ def fit(values: Mapping[str, Rounds]) -> Fit:
         residuals = [y[r] - raw[n] for n, y in logs.items() for r in y]
     squares = math.fsum(e * e for e in residuals)
     noise = Noise(math.sqrt(squares / df), df) if df else None
-    return Fit(noise, odd, unsteady(values, odd), used, means, order, spread)
+    return Fit(noise, odd, unsteady(values, odd), used, means, order, information, spread)
 
 
 def _information(np: Any, used: Mapping[str, Rounds], order: tuple[int, ...]) -> Any:
@@ -221,8 +223,9 @@ def chance_to_settle(
         return 0.0
     effect, se = abs(found.log), noise.sd * math.sqrt(2 / horizon)
     spread = noise.sd * math.sqrt(2 / found.rounds - 2 / horizon)
-    inside = math.log1p(margin) - _reach(noise, risk.equivalence(horizon, to_best=to_best)) * se
-    beyond = _reach(noise, risk.difference(horizon)) * se
+    df = noise.df + 2 * (horizon - found.rounds)
+    inside = math.log1p(margin) - t_quantile(1 - risk.equivalence(horizon, to_best=to_best), df) * se
+    beyond = t_quantile(1 - risk.difference(horizon), df) * se
     if spread == 0:
         return float(effect <= inside or effect >= beyond)
     at = [t_probability((edge - effect) / spread, noise.df) for edge in (-beyond, -inside, inside, beyond)]
@@ -252,6 +255,3 @@ def t_probability(value: float, df: int) -> float:
 
     return float(stdtr(df, value))
 
-
-def _reach(noise: Noise, error: float) -> float:
-    return t_quantile(1 - error, noise.df)

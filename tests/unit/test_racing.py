@@ -72,6 +72,27 @@ def test_undecided_pairs_run_again_both() -> None:
     assert result["why"] == "undecided: b"
 
 
+def crowd(sd: float, spread: float) -> dict[str, tuple[float, float]]:
+    rng = random.Random(12)
+    at = {f"c{i}": 100 * (1 - spread * i / 9) for i in range(10)}
+    return {n: (v * math.exp(rng.gauss(0, sd)), v * math.exp(rng.gauss(0, sd))) for n, v in at.items()}
+
+
+def test_who_would_hardly_be_settled_nor_be_the_better_choice_stops_undecided() -> None:
+    result = race(crowd(sd=0.03, spread=0.10))
+    verdicts = {s["configuration"]: s["verdict"] for s in result["standings"]}
+    stopped = set(verdicts) - set(result["next"])
+    assert stopped and {verdicts[n] for n in stopped} <= {"undecided", "slower"}
+    assert result["next"] and "hardly decide" in result["why"]
+
+
+def test_quiet_launches_run_on_until_equals_are_shown_to_be_so() -> None:
+    result = race(crowd(sd=0.003, spread=0.0))
+    verdicts = {s["configuration"]: s["verdict"] for s in result["standings"]}
+    assert {n for n, v in verdicts.items() if v == "undecided"} < set(result["next"])
+    assert "hardly" not in result["why"]
+
+
 def test_the_phase_ends_when_nothing_is_undecided() -> None:
     result = race({"a": [100, 100.1], "b": [80, 80.1]})
     assert (result["ended"], result["next"], result["base"]) == (True, [], "a")
@@ -120,7 +141,7 @@ def test_the_previous_base_stays_while_it_is_in_the_best_class() -> None:
 
 
 def test_the_baseline_runs_in_every_round_in_which_anyone_else_does() -> None:
-    speeds = {"a+none": (80, 80.1), "a+x": (100, 104), "a+y": (99, 103), "a+z": (50, 50.5)}
+    speeds = {"a+none": (80, 80.1), "a+x": (100, 104), "a+y": (99.8, 103.9), "a+z": (50, 50.5)}
     result = race(speeds, phase="speculative")
     assert set(result["next"]) == {"a+none", "a+x", "a+y"}
     assert result["base"] is None
