@@ -61,7 +61,9 @@ def states(text: str, value: Fraction) -> bool:
     "391" is in "The answer is 391." and in "391.0", and 12000 in "12,000", but 391 is in neither "1391" nor
     "391.5".
     """
-    return any(_read(found) == value for found in _NUMBER.findall(text))
+    # A longer one is no sum's value, and Python refuses to read a number of 4,300 digits.
+    found = (number for number in _NUMBER.findall(text) if len(number) <= LONGEST_CHARACTERS)
+    return any(_read(number) == value for number in found)
 
 
 def _read(number: str) -> Fraction:

@@ -85,6 +85,11 @@ def test_thousands_may_be_set_apart(text: str) -> None:
     assert states(text, Fraction(12_000))
 
 
+def test_a_broken_server_that_writes_digits_without_end_states_nothing() -> None:
+    assert not states("0" * 10_000, Fraction(0))
+    assert states("0" * 10_000 + " is 7", Fraction(7))
+
+
 def test_a_minus_sign_belongs_to_its_number_unless_it_stands_between_two() -> None:
     assert states("The result is -9.", Fraction(-9)) and states("−9", Fraction(-9))
     assert states("10-7=3, 10 - 7", Fraction(7)) and not states("10-7", Fraction(-7))
