@@ -21,9 +21,7 @@ async def says_four(body: dict[str, Any], stream: Stream) -> None:
 
 def test_the_first_answer_tells_ids_logprobs_and_alternatives_and_repeats_are_plain() -> None:
     with StreamingServer(says_four) as server:
-        said = generate(
-            server.url, "openai-chat", "m", ["2+2?", "again?"], 16, repeats=2, alive=lambda: True
-        )
+        said = generate(server.url, "openai-chat", "m", ["2+2?", "again?"], 16, repeats=2, alive=lambda: True)
     assert said.failure is None and said.logprobs_refused is None
     [[one, plain], [two, _]] = said.answers
     assert (one.ask, two.ask) == ("2+2?", "again?")
