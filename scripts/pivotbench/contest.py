@@ -93,8 +93,8 @@ class Contest:
     def worth_rounds(self, a: str, b: str, left: int) -> bool:
         """Return whether a pair that is undecided is worth up to ``left`` more rounds of ``a``.
 
-        It is where these would settle it with a fair chance, where ``a`` may well be better than ``b`` by more
-        than the margin, so that leaving it would risk the choice, and where too little is known to say.
+        It is where these would settle it with a fair chance, where ``a`` may well be better than ``b`` by
+        more than the margin, so that leaving it would risk the choice, and where too little is known.
         """
         found, noise = self.by.fit.difference(a, b), self.noise
         if found is None or noise is None or found.rounds < 2 or {a, b} & self.by.fit.unsteady:
