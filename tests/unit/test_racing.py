@@ -87,10 +87,10 @@ def test_who_would_hardly_be_settled_nor_be_the_better_choice_stops_undecided() 
 
 
 def test_quiet_launches_run_on_until_equals_are_shown_to_be_so() -> None:
-    result = race(crowd(sd=0.003, spread=0.0))
+    result = race(crowd(sd=0.0035, spread=0.0))
     verdicts = {s["configuration"]: s["verdict"] for s in result["standings"]}
     open_ = {n for n, v in verdicts.items() if v == "undecided"}
-    assert len(open_ & set(result["next"])) > len(open_) / 2 > 1
+    assert open_ and open_ < set(result["next"])
 
 
 def test_the_phase_ends_when_nothing_is_undecided() -> None:
