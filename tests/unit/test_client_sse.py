@@ -28,3 +28,11 @@ def test_every_line_end_of_the_standard_is_understood(end: bytes, size: int) -> 
 def test_an_event_that_was_not_closed_is_not_given() -> None:
     assert EventParser().feed(b"data: half") == []
     assert EventParser().feed(b"data: whole line, no blank one\n") == []
+
+
+def test_cuts_inside_of_a_long_stream_lose_nothing() -> None:
+    whole = b"".join(b"data: %d\n\n" % n + (b": ping\n\n" if n % 7 == 0 else b"") for n in range(500))
+    for size in range(1, 60):
+        parser = EventParser()
+        pieces = [whole[i : i + size] for i in range(0, len(whole), size)]
+        assert [int(e) for piece in pieces for e in parser.feed(piece)] == list(range(500))

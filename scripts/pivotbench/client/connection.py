@@ -12,7 +12,7 @@ from pivotbench.client.arrival import ANCILLARY_BYTES, arrival_seconds, ask_for_
 from pivotbench.client.http import Address, ResponseParser
 
 CONNECT_SECONDS = 10.0
-READ_BYTES = 65536
+READ_BYTES = 262144
 
 
 class Receiver(Protocol):

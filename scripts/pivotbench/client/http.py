@@ -130,15 +130,26 @@ class ResponseParser:
         return body
 
     def _read_chunked(self, received: bytes) -> bytes:
-        if not (self._left or self._in_line_end or self._held):
-            # Nearly always: one whole chunk.
-            end = received.find(b"\r\n")
-            size = len(received) - end - 4
-            if end > 0 and size > 0 and _chunk_size(received[:end]) == size and received[-2:] == b"\r\n":
-                return received[end + 2 : -2]
-        return self._read_chunks(received)
+        at, size = 0, len(received)
+        chunks: list[bytes] = []
+        if self._left or self._in_line_end or self._held:
+            at = self._left + 2 if self._left else size
+            chunks.append(self._read_pieces(received[:at]))
+            if self._left or self._in_line_end or self._held:
+                return chunks[0]
+        # Nearly always: whole chunks, mostly a single one.
+        while at < size:
+            end = received.find(b"\r\n", at)
+            begin = end + 2
+            after = begin + _chunk_size(received[at:end]) if end > 0 else size
+            if after == begin or received[after : after + 2] != b"\r\n":
+                chunks.append(self._read_pieces(received[at:]))
+                break
+            chunks.append(received[begin:after])
+            at = after + 2
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    def _read_chunks(self, received: bytes) -> bytes:
+    def _read_pieces(self, received: bytes) -> bytes:
         data = self._held + received
         self._held = b""
         at, size = 0, len(data)
@@ -187,10 +198,11 @@ class ResponseParser:
 
 
 def _chunk_size(line: bytes) -> int:
-    digits = line.partition(b";")[0].strip()
-    if not digits or digits.strip(b"0123456789abcdefABCDEF"):
-        raise BadResponseError(f"no chunk size: {line[:80]!r}")
-    return int(digits, 16)
+    digits = line if line.isalnum() else line.partition(b";")[0].strip()
+    try:
+        return int(digits if digits.isalnum() else b"", 16)
+    except ValueError:
+        raise BadResponseError(f"no chunk size: {line[:80]!r}") from None
 
 
 def _inflater(coding: str) -> Callable[[bytes], bytes] | None:

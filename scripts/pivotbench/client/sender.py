@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import time
 from types import TracebackType
@@ -41,6 +42,10 @@ class LocalSender:
         self.lag = LagSampler()
 
     async def __aenter__(self) -> LocalSender:
+        # Nothing here makes reference cycles token by token; a collection would only delay a send.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
         self._pool = Pool(self._target.url)
         self._sampling = asyncio.create_task(self.lag.run())
         return self
@@ -51,6 +56,8 @@ class LocalSender:
         self._sampling.cancel()
         await asyncio.gather(self._sampling, return_exceptions=True)
         self._pool.close()
+        gc.enable()
+        gc.unfreeze()
 
     async def run(self, exchange: Exchange) -> None:
         """Carry one exchange to its end."""

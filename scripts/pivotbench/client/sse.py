@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-
 END_MARK = b"[DONE]"
-
-_is_data = operator.methodcaller("startswith", b"data: ")
 
 
 class EventParser:
@@ -24,14 +20,25 @@ class EventParser:
 
     def feed(self, received: bytes) -> list[bytes]:
         """Return the data of the events that ``received`` completes, in order."""
-        if received.endswith(b"\n\n") and not (self._partial or self._data or b"\r" in received):
-            # Nearly always: whole events of one line of data each, mostly a single one.
-            self._after_carriage_return = False
-            if received.startswith(b"data: ") and received.find(b"\n") == len(received) - 2:
-                return [received[6:-2]]
-            events = received[:-2].split(b"\n\n")
-            if received.count(b"\n") == 2 * len(events) and all(map(_is_data, events)):
-                return [event[6:] for event in events]
+        if self._data or self._after_carriage_return or b"\r" in received:
+            return self._feed_lines(received)
+        # Nearly always: events of one line of data each, whole or cut.
+        data = self._partial + received if self._partial else received
+        self._partial = b""
+        events: list[bytes] = []
+        at, size = 0, len(data)
+        while at < size:
+            end = data.find(b"\n", at)
+            if end < 0:
+                self._partial = data[at:]
+                break
+            if data[at : at + 6] != b"data: " or data[end + 1 : end + 2] != b"\n":
+                return events + self._feed_lines(data[at:])
+            events.append(data[at + 6 : end])
+            at = end + 2
+        return events
+
+    def _feed_lines(self, received: bytes) -> list[bytes]:
         if self._after_carriage_return and received:
             received = received.removeprefix(b"\n")
             self._after_carriage_return = False

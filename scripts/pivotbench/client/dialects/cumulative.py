@@ -23,12 +23,15 @@ class CumulativeDecoder:
 
     def __init__(self) -> None:
         self._said = b""
-        self._ids: bytes | None = None
+        self._ids: tuple[bytes, int, int] | None = None
 
     @property
     def token_ids(self) -> list[int] | None:
         """Return the newest ids that ``decode`` left out of an event."""
-        return None if self._ids is None else decode(b"[%b]" % self._ids)
+        if self._ids is None:
+            return None
+        data, begin, end = self._ids
+        return [int(number) for number in data[begin:end].split(b",") if number.strip()]
 
     def decode(self, data: bytes) -> tuple[dict[str, Any], str | None]:
         """Return an event, and what its text adds where it repeats the one that was followed, else None.
@@ -42,7 +45,7 @@ class CumulativeDecoder:
         self._said = data[:end]
         if ids := IDS.match(data, end):
             end_of_ids = data.find(b"]", ids.end())
-            self._ids = data[ids.end() : end_of_ids]
+            self._ids = data, ids.end(), end_of_ids
             event = decode(b'{"text":"%b"%b' % (data[begin:end], data[end_of_ids + 1 :]))
         else:
             event = decode(b'{"text":"' + data[begin:])
