@@ -9,12 +9,13 @@ CONTROLLER := .venv/controller.txt
 TOOLS := .venv/test.txt
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 
-.PHONY: help demo test lint generated clean engine
+.PHONY: help demo test lint generated clean engine bench-detectors
 
 help:
 	@echo "make demo    find the best configuration of a small model on this machine (config/config.yaml)"
 	@echo "make test    check style and types, then run every test"
 	@echo "make lint    check style and types alone"
+	@echo "make bench-detectors   what the detectors of garbage find and miss in a labelled corpus"
 	@echo "make generated   write the schemas and references that are made from the code"
 	@echo "make clean   remove the environments and caches here; results and downloaded models stay"
 
@@ -34,6 +35,9 @@ lint: $(TOOLS)
 generated: $(CONTROLLER)
 	@for module in study.schema study.reference decision_model measurements; do \
 		PYTHONPATH=scripts $(BIN)/python -m pivotbench.$$module || exit; done
+
+bench-detectors: $(CONTROLLER)
+	@PYTHONPATH=scripts $(BIN)/python -m benchmarks.detectors
 
 # What the tests of the real engine need; both steps do nothing where it is there already.
 engine: $(TOOLS)

@@ -10,9 +10,8 @@ from functools import lru_cache
 from pivotbench.detectors.finding import Finding, verdict
 
 GRAM_CHARACTERS = 8
-LOOP_REPEATS_LEAST = 5
-LONG_PHRASE_CHARACTERS = 100
-LONG_PHRASE_REPEATS_LEAST = 3
+# A phrase of so many characters makes a loop from so many repeats on.
+LOOP_REPEATS_LEAST = ((100, 2.5), (24, 4.0), (1, 5.0))
 
 # Where a phrase may begin: at a word, a sign, a character of a script without spaces, within a long word.
 _BEGINNING = re.compile(r"\b\w|[^\w\s]|[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w(?=\w{16})")
@@ -47,9 +46,9 @@ _ENUMERATOR = re.compile(r"^[ \t]*(?:\w+ )?\d+[.):] ", re.MULTILINE)
 def loops(text: str) -> tuple[Loop, ...]:
     """Return every stretch that repeats a phrase of two or more kinds of characters often enough.
 
-    That is 5 times in a row, or 3 times for a phrase of 100 characters; a number that leads the line is no
-    difference. Time is linear in the text: where a gram of 8 characters comes again, its distance from the
-    last one is a period, followed as far as it holds.
+    That is 5 times in a row, 4 for a phrase of 24 characters, 2.5 for one of 100; a number that leads the
+    line is no difference. Time is linear in the text: where a gram of 8 characters comes again, its distance
+    from the last one is a period, followed as far as it holds.
     """
     text = _ENUMERATOR.sub("", text)
     found: list[Loop] = []
@@ -58,7 +57,7 @@ def loops(text: str) -> tuple[Loop, ...]:
 
     def close(end: int) -> None:
         loop = Loop(text[begin:end], text[begin : begin + period], not text[end:].strip())
-        least = LONG_PHRASE_REPEATS_LEAST if period >= LONG_PHRASE_CHARACTERS else LOOP_REPEATS_LEAST
+        least = next(repeats for size, repeats in LOOP_REPEATS_LEAST if period >= size)
         if loop.repeats >= least and len(set(loop.phrase)) > 1:
             found.append(loop)
 
