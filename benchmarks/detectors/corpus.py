@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.detectors import answers, garbage, good, limits
+from benchmarks.detectors import answers, garbage, good_code, good_signs, good_text, limits
 from benchmarks.detectors.samples import Answer, Family, Label, Part, Sample
+
+GENERATORS = (good_text, good_code, good_signs, garbage, limits)
 
 
 def corpus() -> list[Family]:
     """Return every family, generated ones first; the same at each call."""
-    return [*(maker.family() for maker in (*good.MAKERS, *garbage.MAKERS, *limits.MAKERS)), *_real()]
+    return [*(maker.family() for module in GENERATORS for maker in module.MAKERS), *_real()]
 
 
 def _real() -> Iterator[Family]:

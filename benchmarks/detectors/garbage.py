@@ -73,7 +73,7 @@ def one_sign_opens_every_answer(dice: random.Random) -> Sample:
     return Sample(tuple(Answer(f"{sign} {prose(dice, 2)}") for _ in range(dice.randint(4, 12))))
 
 
-# Report: never looked at while the thresholds were chosen.
+# Report: no threshold was chosen on these.
 
 
 @MAKERS.family("garbage", "report", 25)

@@ -64,6 +64,38 @@ ENDINGS = [
     "as her mother had done",
     "on the second floor of the station",
 ]
+NAMES = [
+    "Ada",
+    "Bruno",
+    "Chloe",
+    "Dmitri",
+    "Elif",
+    "Farid",
+    "Greta",
+    "Hugo",
+    "Ines",
+    "Jonas",
+    "Keiko",
+    "Lars",
+    "Mona",
+    "Nadia",
+    "Otto",
+    "Priya",
+]
+TOWNS = [
+    "Aarhus",
+    "Brno",
+    "Cork",
+    "Delft",
+    "Evora",
+    "Ghent",
+    "Haifa",
+    "Izmir",
+    "Jena",
+    "Kobe",
+    "Lima",
+    "Malmo",
+]
 OPENERS = ("", "", "", "Later, ", "In those days ", "To be fair, ", "That winter ", "Nobody knows why ")
 
 PROSE = {
