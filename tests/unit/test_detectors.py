@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
 from pivotbench.detectors import (
+    Finding,
     first_token_collapse,
     impossible_logprobs,
     inspect,
     inspect_load_text,
     token_runs,
 )
-from pivotbench.detectors.repetition import loop_bytes, loop_share, repeated_sentences
+from pivotbench.detectors.characters import (
+    broken_characters,
+    character_entropy,
+    line_breaks,
+    repeated_characters,
+)
+from pivotbench.detectors.repetition import (
+    compression_ratio,
+    loop_bytes,
+    loop_share,
+    repeated_sentences,
+    tail_compression_ratio,
+)
 from pivotbench.detectors.writing_systems import script_mix
 
 GOOD = {
@@ -116,6 +130,39 @@ def test_what_no_model_writes_is_bad_alone_and_under_load(name: str) -> None:
 def test_what_a_weak_model_writes_is_left_to_the_comparison(name: str) -> None:
     assert "bad" not in verdicts(WEAK[name])
     assert any(f.verdict == "suspect" for f in inspect_load_text(WEAK[name]))
+
+
+Detector = Callable[[str], Finding]
+ALONE: list[tuple[Detector, str, str]] = [
+    # detector, the verdict it owes, the text
+    (character_entropy, "suspect", "+!" * 40),
+    (character_entropy, "ok", "01001000 01100101 01101100 01101100 01101111"),
+    (loop_share, "suspect", "Here it is: " + "la femme, " * 5),
+    (loop_share, "ok", "Row, row, row the boat, and gently down the stream we go."),
+    (compression_ratio, "suspect", "A mill by the river. " * 120),
+    (compression_ratio, "ok", "".join(f"{n:05} step {n} loss {n % 7}.{n % 9} ok\n" for n in range(3000))),
+    (tail_compression_ratio, "suspect", " ".join(map(str, range(2000))) + "ab" * 300),
+    (tail_compression_ratio, "ok", " ".join(map(str, range(2000)))),
+    (repeated_sentences, "ok", "The mill stands by the river. " * 7),
+    (line_breaks, "suspect", "No.\n\n\n\n\n\n\n\n\n" * 8),
+    (line_breaks, "ok", "1\n2\n3\n4\n5\n6\n7\n8\n9\n" * 4),
+    (
+        broken_characters,
+        "ok",
+        "It writes U+FFFD, which looks like this: \ufffd. " + "More words follow. " * 9,
+    ),
+    (broken_characters, "suspect", "Half a smile \ufffd\ufffd in " + "a few words " * 9),
+    (broken_characters, "bad", "Half \ufffd\ufffd of \ufffd\ufffd it " + "a few words " * 4),
+    (repeated_characters, "ok", "Wow!!!"),
+    (repeated_characters, "suspect", "Wow!!!!!!!!"),
+    (repeated_characters, "suspect", "One good sentence of some length comes first here. " + "_" * 250),
+    (repeated_characters, "ok", "One good sentence of some length comes first here. " + "_" * 80),
+]
+
+
+@pytest.mark.parametrize(("detector", "owed", "text"), ALONE)
+def test_each_detector_judges_by_itself(detector: Detector, owed: str, text: str) -> None:
+    assert detector(text).verdict == owed
 
 
 @pytest.mark.parametrize("unit", ["!", "ab", "la femme au martyre, ", "\n", "的", "word-"])
