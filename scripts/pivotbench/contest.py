@@ -26,9 +26,11 @@ from pivotbench.host import comparable_part
 from pivotbench.measurements import rows
 from pivotbench.metric import metric_values
 from pivotbench.spending import Risk
-from pivotbench.statistics import Noise, chance_above_margin, chance_to_settle, fit, pooled_noise
+from pivotbench.statistics import Noise, chance_above_margin, chances_to_settle, fit, pooled_noise
 
-FAIR_CHANCE = 0.3  # of settling an undecided pair within the rounds left
+# Of settling a pair within the rounds left. Equals are a finding; of a loser, the choice knows enough.
+CHANCE_OF_EQUALS = 0.2
+CHANCE_OF_LOSERS = 0.5
 REGRET = 0.125  # risk of giving up one that is better than the best by more than the margin
 
 
@@ -102,8 +104,8 @@ class Contest:
         if chance_above_margin(found, noise, self.by.margin) > REGRET:
             return True
         horizon, to_best = found.rounds + left, self.by.best in (a, b)
-        chance = chance_to_settle(found, noise, self.by.risk, self.by.margin, horizon, to_best=to_best)
-        return chance >= FAIR_CHANCE
+        same, apart = chances_to_settle(found, noise, self.by.risk, self.by.margin, horizon, to_best=to_best)
+        return same >= CHANCE_OF_EQUALS or apart >= CHANCE_OF_LOSERS
 
     def unjudgeable(self, a: str, b: str) -> str | None:
         """Return why no number of rounds would make the pair's figures count, or None."""

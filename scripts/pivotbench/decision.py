@@ -62,6 +62,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "confidence": _confidence(rules, states),
             "winner": winner,
             "launch_command": _command(last),
+            "runner_up": _runner_up(states, used, winner),
             "ranking": [row for state in states for row in _ranking(rules, state)],
             "classes": groups,
             "comparisons": compared,
@@ -71,7 +72,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "hypotheses": hypotheses(rules, backends, kept, entries, used, winner),
             "next_levers": next_levers(rules, states, compared, entries, bool(speculative.subjects)),
             "threats": threats(rules, states, table, compared, hosts),
-            "cost": cost(used, rules.gpus),
+            "cost": cost(used, rules.gpus, rules.rounds_max),
             "log": [*(line for race in races for line in race["log"]), *_answers(states), choice],
         }
     )
@@ -208,9 +209,9 @@ def _confidence(rules: DecisionRules, states: Sequence[Contest]) -> dict[str, An
         "noise": {s.phase: {"sd": s.noise.sd, "df": s.noise.df} if s.noise else None for s in shown},
         "statement": (
             "In each phase all verdicts on the metric hold together, at every look, with "
-            f"{rules.confidence:.0%} confidence, if launches of all healthy configurations are independent "
-            "and spread alike (Bonferroni over pairs and looks, pooled variance, Student's t). The verdicts "
-            "by workload and concurrency are a family of their own."
+            f"{100 * rules.confidence:g} % confidence, if launches of all healthy configurations are "
+            "independent and spread alike (risk divided over pairs, spent over looks, Student's t). "
+            "The verdicts by workload and concurrency are a family of their own."
         ),
     }
 
@@ -221,6 +222,18 @@ def _last_cell(cells: Sequence[CellFiles], winner: str | None, reference: str | 
         own = [c for c in cells if c.measured and c.configuration == name]
         if own:
             return max(own, key=lambda c: c.round)
+    return None
+
+
+def _runner_up(
+    states: Sequence[Contest], used: Sequence[CellFiles], winner: str | None
+) -> dict[str, Any] | None:
+    """The fastest of those that were ranked with the winner and could have been chosen, and its command."""
+    for state in states:
+        if winner in state.ranked:
+            for name in state.ranked:
+                if name != winner and name not in state.agreement.changed:
+                    return {"configuration": name, "launch_command": _command(_last_cell(used, name, None))}
     return None
 
 

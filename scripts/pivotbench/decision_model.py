@@ -54,6 +54,13 @@ class RankingPart(_Part):
     rounds: int
 
 
+class RunnerUpPart(_Part):
+    """The next choice of the phase in which the winner was ranked."""
+
+    configuration: str
+    launch_command: str | None
+
+
 class ClassPart(_Part):
     """Configurations shown to be equivalent to their leader."""
 
@@ -195,6 +202,8 @@ class CostPart(_Part):
     gpu_seconds: float
     server_seconds: float
     launches: int
+    full_sweep_gpu_seconds: float = Field(description="estimate: every configuration in every round")
+    full_sweep_server_seconds: float
 
 
 class Decision(_Part):
@@ -209,6 +218,7 @@ class Decision(_Part):
     confidence: ConfidencePart
     winner: str | None = Field(description="null: nothing is healthy, or nothing could be ranked")
     launch_command: str | None
+    runner_up: RunnerUpPart | None = Field(description="null: nothing else was ranked with the winner")
     ranking: list[RankingPart]
     classes: list[ClassPart]
     comparisons: list[ComparisonPart]

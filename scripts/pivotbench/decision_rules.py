@@ -15,7 +15,7 @@ class DecisionRules:
     geometric mean of output tok/s at ``metric_concurrency``. ``margin`` is relative: 0.02 is 2 %.
     ``gpus``: how many one server uses, 0 for the CPU. ``reference``: whose answers the others' are held
     against, None for the first by name; ``agreement_bound``: the mean distance of log probabilities, in nats,
-    that is no fault.
+    that is no fault. ``gpu_hours``: the budget of all phases together, None for none.
     """
 
     study: str
@@ -31,6 +31,7 @@ class DecisionRules:
     speculative_base: str | None = None
     reference: str | None = None
     agreement_bound: float = 0.25
+    gpu_hours: float | None = None
 
     @classmethod
     def from_study(cls, study: Any) -> DecisionRules:
@@ -50,6 +51,7 @@ class DecisionRules:
             speculative_base=study.speculative_base,
             reference=decision.reference,
             agreement_bound=decision.agreement_bound,
+            gpu_hours=decision.budget.gpu_hours if decision.budget else None,
         )
 
     @property

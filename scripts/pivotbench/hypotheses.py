@@ -134,4 +134,4 @@ def _headroom(cells: Sequence[CellFiles]) -> dict[str, str]:
     if not shares:
         return _said(statement, "untested", "no GPU memory was recorded for the winner")
     verdict = "supported" if min(shares) >= HEADROOM else "refuted"
-    return _said(statement, verdict, f"the fullest GPU has {min(shares):.0%} left after launch")
+    return _said(statement, verdict, f"the fullest GPU has {100 * min(shares):.0f} % left after launch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from pivotbench.agreement import baseline
 from pivotbench.classes import classes
 from pivotbench.comparison import Comparison
 from pivotbench.contest import Contest, contest
+from pivotbench.cost import over_budget, server_seconds
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.evidence import CellFiles
 from pivotbench.turns import round_order
@@ -41,6 +43,9 @@ def judge_round(
     asked = evidence_cells(phase, round_, cells, previous_races)
     state = contest(rules, phase, asked, prior_sd=prior_sd(phase, previous_races))
     again, why = _who_runs_again(rules, state, round_)
+    before = _spent_before(phase, previous_races)
+    if again and (reason := over_budget(rules.gpu_hours, rules.gpus, asked, before, sorted(again))):
+        again, why = set(), f"{reason}; {why}"
     ended = not again
     base = None
     if ended and phase == "backends":
@@ -56,6 +61,7 @@ def judge_round(
         "why": why,
         "base": base,
         "noise": None if state.noise is None else {"sd": state.noise.sd, "df": state.noise.df},
+        "server_seconds": math.fsum(map(server_seconds, asked)),
         "standings": standings,
         "eliminated": [e["configuration"] for e in state.eliminated],
         "log": _log(state, round_, why, base, previous_base, _known_out(phase, previous_races)),
@@ -81,6 +87,12 @@ def prior_sd(phase: str, races: Sequence[Race]) -> float | None:
     """Return the noise of phase one as a first guess for phase two; None for phase one itself."""
     noises = [r["noise"] for r in races if r["phase"] == "backends" and r["noise"] is not None]
     return float(noises[-1]["sd"]) if noises and phase == "speculative" else None
+
+
+def _spent_before(phase: str, races: Sequence[Race]) -> float:
+    """Server-seconds of the phases before this one."""
+    last = {race["phase"]: float(race["server_seconds"]) for race in races if race["phase"] != phase}
+    return math.fsum(last.values())
 
 
 def _who_runs_again(rules: DecisionRules, state: Contest, round_: int) -> tuple[set[str], str]:
@@ -191,9 +203,12 @@ def _log(
     ]
     if state.leader is not None:
         lines.append(f"{state.leader} leads with {state.mean(state.leader):.1f} tok/s")
+    if state.by.fit.odd:
+        odd = ", ".join(f"{name} in round {r}" for name, r in sorted(state.by.fit.odd))
+        lines.append(f"set aside as odd: {odd}")
     if state.noise is not None:
         lines.append(
-            f"launches of one configuration spread by {state.noise.sd:.1%} (sd, df {state.noise.df})"
+            f"launches of one configuration spread by {100 * state.noise.sd:.1f} % (sd, df {state.noise.df})"
         )
     lines.append(why)
     if base is not None:

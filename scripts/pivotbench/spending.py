@@ -1,7 +1,7 @@
 """How the risk of a false verdict is divided over pairs of configurations and over looks at the evidence.
 
 Every round is another look, and every look another chance of being misled. A pair's whole risk ``alpha``
-is therefore spent bit by bit: after n of N rounds, alpha * (n / N) ** 1.5 may have been spent. Lan and
+is therefore spent bit by bit: after n of N rounds, alpha * (n / N) ** 2 may have been spent. Lan and
 DeMets (1983), https://doi.org/10.1093/biomet/70.3.659; the power family is that of Kim and DeMets (1987),
 https://doi.org/10.1093/biomet/74.1.149. The exponent lies between 1, which spends much early and drops
 losers soon, and 3, which is close to O'Brien and Fleming and keeps nearly all for the last round.
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-EXPONENT = 1.5
-DIFFERENCES = 0.2  # share of the risk that "faster" and "slower" get where there are several pairs
+EXPONENT = 2
+DIFFERENCES = 0.1  # share of the risk that "faster" and "slower" get where there are several pairs
 TAIL = 8.0  # standard deviations beyond which a normal density is left out
 FINENESS = 4  # grid points in a standard deviation of one round's increment
 

@@ -210,27 +210,26 @@ def rounds_needed(found: Difference, noise: Noise, risk: Risk, margin: float, *,
     return None
 
 
-def chance_to_settle(
+def chances_to_settle(
     found: Difference, noise: Noise, risk: Risk, margin: float, horizon: int, *, to_best: bool
-) -> float:
-    """Return the probability that an undecided pair is settled once it has ``horizon`` rounds.
+) -> tuple[float, float]:
+    """Return how likely an undecided pair is equivalent, or different, once it has ``horizon`` rounds.
 
     The predictive probability given the rounds so far, with a flat prior: the difference seen then is
     Student-t around the present one with variance 2 sd**2 (1/n - 1/horizon). Spiegelhalter, Freedman and
     Blackburn (1986), https://doi.org/10.1016/0197-2456(86)90003-6.
     """
     if horizon <= found.rounds:
-        return 0.0
+        return 0.0, 0.0
     effect, se = abs(found.log), noise.sd * math.sqrt(2 / horizon)
     spread = noise.sd * math.sqrt(2 / found.rounds - 2 / horizon)
     df = noise.df + 2 * (horizon - found.rounds)
     inside = math.log1p(margin) - t_quantile(1 - risk.equivalence(horizon, to_best=to_best), df) * se
     beyond = t_quantile(1 - risk.difference(horizon), df) * se
     if spread == 0:
-        return float(effect <= inside or effect >= beyond)
+        return float(effect <= inside), float(effect >= beyond)
     at = [t_probability((edge - effect) / spread, noise.df) for edge in (-beyond, -inside, inside, beyond)]
-    equivalent = max(0.0, at[2] - at[1])
-    return min(1.0, equivalent + at[0] + 1 - at[3])
+    return max(0.0, at[2] - at[1]), at[0] + 1 - at[3]
 
 
 def chance_above_margin(found: Difference, noise: Noise, margin: float) -> float:
@@ -254,4 +253,3 @@ def t_probability(value: float, df: int) -> float:
     from scipy.special import stdtr
 
     return float(stdtr(df, value))
-

@@ -45,6 +45,9 @@ def summary_markdown(decision: Decision) -> str:
     ]
     if decision["launch_command"]:
         parts.append(f"```sh\n{decision['launch_command']}\n```\n")
+    if (second := decision["runner_up"]) and second["launch_command"]:
+        parts.append(f"Runner-up: {_text(second['configuration'])}.\n")
+        parts.append(f"```sh\n{second['launch_command']}\n```\n")
     parts += [
         _section("Ranking", _ranking(decision)),
         _section("Speculation", _speculation(decision["speculation"])),
@@ -108,10 +111,10 @@ def _against(decision: Decision, name: str, reference: str | None) -> str:
 
 
 def _mean(row: Row) -> str:
-    if row["ci"] is None:
-        return f"{row['mean_tok_s']:.1f} tok/s (1 round)"
-    low, high = row["ci"]
     rounds = f"{row['rounds']} round{'s' if row['rounds'] > 1 else ''}"
+    if row["ci"] is None:
+        return f"{row['mean_tok_s']:.1f} tok/s ({rounds})"
+    low, high = row["ci"]
     return f"{row['mean_tok_s']:.1f} tok/s ({low:.1f} to {high:.1f}, {rounds})"
 
 
@@ -228,7 +231,9 @@ def _levers(rows: Sequence[Row]) -> str:
 def _log(decision: Decision) -> str:
     spent = decision["cost"]
     statement = _text(decision["confidence"]["statement"])
-    lines = [*decision["log"], f"cost: {spent['launches']} launches, {_spent(spent)}"]
+    sweep = {key: spent[f"full_sweep_{key}"] for key in ("gpu_seconds", "server_seconds")}
+    cost = f"cost: {spent['launches']} launches, {_spent(spent)}; every round for all: about {_spent(sweep)}"
+    lines = [*decision["log"], cost]
     return "".join(f"- {_text(line)}\n" for line in lines) + f"\n{statement}\n"
 
 

@@ -16,7 +16,7 @@ class Threat(Enum):
     """The known threats; the value is the wording."""
 
     NOISE_UNKNOWN = "nobody knows how much a relaunch changes: no configuration of {phase} has two rounds"
-    NOISY = "launches spread by {sd:.1%} in {phase}, not small against a margin of {margin:.1%}"
+    NOISY = "launches spread by {sd:.1f} % in {phase}, not small against a margin of {margin:g} %"
     FEW_ROUNDS = "the noise of {phase} rests on {df} degrees of freedom: one odd launch weighs much"
     CLIENT_BOUND = "the load generator may have limited {names}; rounds so marked are not ranked"
     THROTTLED = "the hardware throttled during runs of {names}"
@@ -102,7 +102,9 @@ def _of_phase(rules: DecisionRules, state: Contest) -> list[tuple[Threat, dict[s
     if state.noise is None:
         return [*found, (Threat.NOISE_UNKNOWN, {"phase": phase})]
     if state.noise.sd > rules.margin * SMALL_AGAINST_MARGIN:
-        found.append((Threat.NOISY, {"sd": state.noise.sd, "phase": phase, "margin": rules.margin}))
+        found.append(
+            (Threat.NOISY, {"sd": 100 * state.noise.sd, "phase": phase, "margin": 100 * rules.margin})
+        )
     if state.noise.df < FEW_DF:
         found.append((Threat.FEW_ROUNDS, {"phase": phase, "df": state.noise.df}))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -103,6 +104,7 @@ def test_nothing_healthy_has_no_winner_and_still_a_decision() -> None:
     races, cells = run_phase(RULES, "backends", [], lambda *_: dead)
     decision = decide(RULES, races, cells)
     assert (decision["winner"], decision["launch_command"], decision["ranking"]) == (None, None, [])
+    assert decision["runner_up"] is None
     assert "no winner" in terminal_summary(decision)
     assert "Eliminated" in summary_markdown(decision)
 
@@ -127,6 +129,8 @@ def test_speculation_that_is_faster_wins_with_its_own_launch_command() -> None:
     assert "1.3" in decision["log"][-1]
     assert verdict(decision, "a+x", "a+y") == "faster"
     assert verdict(decision, "a+x", "a+none") == "faster"
+    assert decision["runner_up"]["configuration"] == "a+y"
+    assert decision["runner_up"]["launch_command"].startswith("python -m server")
 
 
 @pytest.mark.parametrize(("gain", "sd"), [(0.9, 0.002), (1.0, 0.002), (1.03, 0.05)])
@@ -249,6 +253,8 @@ def test_the_demo_campaign_reads_well(tmp_path: Path) -> None:
     assert 8 <= len(terminal_summary(decision).splitlines()) <= 14
     text = (folder / "summary.md").read_text()
     assert decision["launch_command"] in text
+    assert f"Runner-up: {decision['runner_up']['configuration']}." in text
+    assert re.search(r"\d%", text) is None
     assert all(e["configuration"] in text for e in decision["eliminated"])
 
 
@@ -258,6 +264,13 @@ def test_cost_counts_every_launch_failed_ones_too() -> None:
     # Two crashed launches of 2 s; garbage: launch, smoke, teardown; four whole cells of 22 s; 8 GPUs.
     assert decision["cost"]["server_seconds"] == pytest.approx(2 * 2 + 4 + 4 * 22)
     assert decision["cost"]["gpu_seconds"] == pytest.approx(8 * 96)
+
+
+def test_cost_says_what_every_round_for_all_would_have_cost() -> None:
+    cost = campaign(RULES, {"a": 1, "b": 0.9, "c": 0.8}, 0.0005)["cost"]
+    # All are told apart after two rounds of five; each cell takes 22 s.
+    assert cost["server_seconds"] == pytest.approx(3 * 2 * 22)
+    assert cost["full_sweep_server_seconds"] == pytest.approx(3 * 5 * 22)
 
 
 def test_a_cell_that_no_race_asked_for_changes_nothing() -> None:

@@ -105,6 +105,25 @@ def test_the_phase_ends_at_the_limit_and_says_what_stays_open() -> None:
     assert result["base"] == "a"
 
 
+def test_the_phase_ends_before_a_round_that_would_exceed_the_budget() -> None:
+    # A cell takes 22 s, so two rounds of two on eight GPUs are 0.196 GPU-hours, three 0.293.
+    close = {"a": [100, 104], "b": [99, 103]}
+    poor, rich = (race(close, rules=replace(RULES, gpus=8, gpu_hours=h)) for h in (0.25, 0.30))
+    assert poor["ended"] and poor["base"] == "a"
+    assert poor["why"].startswith("budget of 0.25 GPU-hours: 0.20 are spent")
+    assert set(rich["next"]) == {"a", "b"}
+
+
+def test_what_the_first_phase_spent_counts_against_the_budget_of_the_second() -> None:
+    rules = replace(RULES, gpus=8, gpu_hours=0.30)
+    one = {"phase": "backends", "round": 1, "next": [], "eliminated": [], "noise": None, "base": "a"}
+    asked = [_asked("speculative", 1, ["a+none", "a+x"])]
+    found = cells({"a+none": [100, 104], "a+x": [99, 103]}, "speculative")
+    for before, ended in ((0.0, False), (600.0, True)):
+        races = [{**one, "server_seconds": before}, *asked]
+        assert judge_round(rules, "speculative", 2, found, races)["ended"] is ended
+
+
 def test_nothing_healthy_ends_the_phase_without_a_base() -> None:
     dead = [cell_files(Cell("backends", n, 1, failed="launch", reason=UNSUPPORTED)) for n in ("a", "b")]
     result = judge_round(RULES, "backends", 1, dead)

@@ -42,8 +42,8 @@ def test_all_looks_together_err_as_often_as_was_to_be_spent() -> None:
 
 def test_the_risk_is_divided_over_all_pairs_and_equivalence_to_the_best_over_rivals() -> None:
     risk = Risk.among(0.95, 12, 2, 2)
-    assert risk.difference(2) == pytest.approx(0.05 * 0.2 / (2 * 66))
-    assert risk.equivalence(2, to_best=True) == pytest.approx(0.05 * 0.8 / 11)
+    assert risk.difference(2) == pytest.approx(0.05 * 0.1 / (2 * 66))
+    assert risk.equivalence(2, to_best=True) == pytest.approx(0.05 * 0.9 / 11)
     assert risk.equivalence(2, to_best=False) == risk.difference(2)
 
 

@@ -24,6 +24,7 @@ _SECTIONS: tuple[tuple[str, str | None], ...] = (
     ("`decision`", "Decision"),
     ("`decision.metric`", "Metric"),
     ("`decision.rounds`", "Rounds"),
+    ("`decision.budget`", "Budget"),
     ("`hosts`", "Hosts"),
 )
 

@@ -109,6 +109,14 @@ class Rounds(Strict):
         return self
 
 
+class Budget(Strict):
+    """What a study may spend."""
+
+    gpu_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        description="GPU-hours of all phases together: a race ends before a round that would exceed them."
+    )
+
+
 class Decision(Strict):
     """What decides, and how sure to be."""
 
@@ -120,6 +128,9 @@ class Decision(Strict):
         default=0.95, description="Confidence of every interval and verdict."
     )
     rounds: Rounds = Field(default_factory=Rounds, description="Relaunches of each configuration.")
+    budget: Budget | None = Field(
+        default=None, description="What may be spent; nothing stops at it if absent."
+    )
     reference: str | None = Field(
         default=None,
         description="Configuration that the others' answers are held against. "
