@@ -7,15 +7,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONTROLLER := .venv/controller.txt
 TOOLS := .venv/test.txt
+SGLANG_CLIENTS := .venv-bench/bench-client.txt
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 
-.PHONY: help demo test lint generated clean engine bench-detectors
+.PHONY: help demo test lint generated clean engine bench-detectors bench-client
 
 help:
 	@echo "make demo    find the best configuration of a small model on this machine (config/config.yaml)"
 	@echo "make test    check style and types, then run every test"
 	@echo "make lint    check style and types alone"
 	@echo "make bench-detectors   what the detectors of garbage find and miss in a labelled corpus"
+	@echo "make bench-client   our load client against SGLang's two: what each can carry, what each gets wrong"
+	@echo "make bench-decision    simulated campaigns through the real rules, beside what peers do"
+	@echo "make replay  what the rules say of the founding campaign, recorded as single launches"
 	@echo "make generated   write the schemas and references that are made from the code"
 	@echo "make clean   remove the environments and caches here; results and downloaded models stay"
 
@@ -39,6 +43,15 @@ generated: $(CONTROLLER)
 bench-detectors: $(CONTROLLER)
 	@PYTHONPATH=scripts $(BIN)/python -m benchmarks.detectors
 
+bench-client: $(TOOLS) $(SGLANG_CLIENTS)
+	@PYTHONPATH=scripts:tests $(BIN)/python -m benchmarks.client
+
+bench-decision: $(CONTROLLER)
+	@OMP_NUM_THREADS=1 PYTHONPATH=scripts:tests $(BIN)/python -m benchmarks.decision
+
+replay: $(CONTROLLER)
+	@PYTHONPATH=scripts:tests $(BIN)/python -m benchmarks.decision.replay
+
 # What the tests of the real engine need; both steps do nothing where it is there already.
 engine: $(TOOLS)
 	@$(BIN)/python scripts/fetch_engine.py --study config/config.yaml
@@ -60,6 +73,13 @@ $(TOOLS): envs/test.txt $(CONTROLLER)
 	@echo "pivotbench: adding the test tools of envs/test.txt to .venv"
 	@$(PIP) install --require-hashes -r envs/test.txt
 	@cp envs/test.txt $@
+
+$(SGLANG_CLIENTS): envs/bench-client.txt $(CONTROLLER)
+	@echo "pivotbench: making .venv-bench from envs/bench-client.txt (SGLang's load clients, without its engine)"
+	@rm -rf .venv-bench
+	@$(BIN)/python -m venv .venv-bench
+	@.venv-bench/bin/python -m pip --disable-pip-version-check --no-input -qq install --no-deps --require-hashes -r envs/bench-client.txt
+	@cp envs/bench-client.txt $@
 
 clean:
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis

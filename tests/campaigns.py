@@ -139,6 +139,50 @@ def founding_speculation(base: str) -> list[Cell]:
     ]
 
 
+FOUNDING_RULES = replace(
+    CHAT_RULES,
+    study="founding",
+    engine="sglang",
+    model="Qwen3.5-397B-A17B-NVFP4",
+    gpus=8,
+    rounds_min=1,
+    rounds_max=1,
+)
+
+
+def founding_decision() -> dict[str, Any]:
+    """Return what the real rules say of the founding campaign as it was run, one launch of each."""
+    from pivotbench.decision import decide
+
+    races, cells = run_phase(FOUNDING_RULES, "backends", [], lambda *_: founding_cells())
+    base = races[-1]["base"]
+    races, more = run_phase(FOUNDING_RULES, "speculative", [], lambda *_: founding_speculation(base), races)
+    return decide(FOUNDING_RULES, races, cells + more)
+
+
+def synthetic_replicate(rounds: int = 5, sd: float = 0.003) -> dict[str, Any]:
+    """Return the decision on a SYNTHETIC replicate of the founding campaign: nobody measured these rounds.
+
+    71.6 and 71.9 tok/s are taken for the truth, and launches spread by ``sd`` around them.
+    """
+    from pivotbench.decision import decide
+
+    def make(_: str, names: Sequence[str], round_: int) -> list[Cell]:
+        return [
+            replace(
+                cell,
+                round=round_,
+                tok_s={k: noisy(v, sd, cell.configuration, round_) for k, v in cell.tok_s.items()},
+            )
+            for cell in founding_cells()
+            if round_ == 1 or cell.configuration in names
+        ]
+
+    rules = replace(FOUNDING_RULES, study="synthetic-replicate", rounds_min=2, rounds_max=rounds)
+    races, cells = run_phase(rules, "backends", [], make)
+    return decide(rules, races, cells)
+
+
 Make = Callable[[str, Sequence[str], int], Sequence[Cell]]
 
 

@@ -16,6 +16,7 @@ from pivotbench.evidence import CellFiles
 from pivotbench.turns import round_order
 
 SCHEMA = "pivotbench/race/1"
+ASSUMED_SD = 0.01
 SETTLED = "nothing is left that further rounds could decide"
 Race = Mapping[str, Any]
 
@@ -83,10 +84,13 @@ def evidence_cells(
     ]
 
 
-def prior_sd(phase: str, races: Sequence[Race]) -> float | None:
-    """Return the noise of phase one as a first guess for phase two; None for phase one itself."""
+def prior_sd(phase: str, races: Sequence[Race]) -> float:
+    """Return the sd between launches to reckon with until relaunches show it; verdicts never rest on it.
+
+    That of phase one for phase two; for phase one itself what servers of large models commonly show.
+    """
     noises = [r["noise"] for r in races if r["phase"] == "backends" and r["noise"] is not None]
-    return float(noises[-1]["sd"]) if noises and phase == "speculative" else None
+    return float(noises[-1]["sd"]) if noises and phase == "speculative" else ASSUMED_SD
 
 
 def _spent_before(phase: str, races: Sequence[Race]) -> float:

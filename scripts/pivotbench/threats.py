@@ -15,7 +15,10 @@ Row = Mapping[str, Any]
 class Threat(Enum):
     """The known threats; the value is the wording."""
 
-    NOISE_UNKNOWN = "nobody knows how much a relaunch changes: no configuration of {phase} has two rounds"
+    NOISE_UNKNOWN = (
+        "nobody knows how much a relaunch changes: no configuration of {phase} has two rounds; "
+        "the rounds said to be needed are a guess"
+    )
     NOISY = "launches spread by {sd:.1f} % in {phase}, not small against a margin of {margin:g} %"
     FEW_ROUNDS = "the noise of {phase} rests on {df} degrees of freedom: one odd launch weighs much"
     CLIENT_BOUND = "the load generator may have limited {names}; rounds so marked are not ranked"

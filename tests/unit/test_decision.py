@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from campaigns import CHAT_RULES as RULES
-from campaigns import demo_rules, founding_cells, founding_speculation, run_phase, write_demo
+from campaigns import demo_rules, founding_decision, run_phase, synthetic_replicate, write_demo
 from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, cell_files, noisy
 from pivotbench.decision import decide
 from pivotbench.decision_model import json_schema, validated
@@ -19,37 +19,7 @@ from pivotbench.decision_rules import DecisionRules
 from pivotbench.files import read_json
 from pivotbench.summary import summary_markdown, terminal_summary
 
-FOUNDING = replace(RULES, study="founding", engine="sglang", gpus=8, rounds_min=1, rounds_max=1)
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def founding() -> dict[str, Any]:
-    races, cells = run_phase(FOUNDING, "backends", [], lambda *_: founding_cells())
-    base = races[-1]["base"]
-    races, more = run_phase(FOUNDING, "speculative", [], lambda *_: founding_speculation(base), races)
-    return decide(FOUNDING, races, cells + more)
-
-
-def replicated(rounds: int = 5) -> dict[str, Any]:
-    """A synthetic replicate of the founding campaign: 71.6 and 71.9 tok/s, launches spread by 0.3 %."""
-    truth = {c.configuration: c.tok_s for c in founding_cells()}
-
-    def make(_: str, names: Sequence[str], round_: int) -> list[Cell]:
-        asked = [c for c in founding_cells() if round_ == 1 or c.configuration in names]
-        return [
-            replace(
-                c,
-                round=round_,
-                tok_s={
-                    k: noisy(v, 0.003, c.configuration, round_) for k, v in truth[c.configuration].items()
-                },
-            )
-            for c in asked
-        ]
-
-    rules = replace(FOUNDING, rounds_min=rounds, rounds_max=rounds)
-    races, cells = run_phase(rules, "backends", [], make)
-    return decide(rules, races, cells)
 
 
 def verdict(decision: dict[str, Any], a: str, b: str) -> str:
@@ -63,7 +33,7 @@ def verdict(decision: dict[str, Any], a: str, b: str) -> str:
 
 
 def test_the_founding_campaign_is_eliminated_rightly() -> None:
-    out = {e["configuration"]: (e["stage"], e["code"]) for e in founding()["eliminated"]}
+    out = {e["configuration"]: (e["stage"], e["code"]) for e in founding_decision()["eliminated"]}
     assert out == {
         "moe-trtllm": ("launch", "unsupported_arch"),
         "dense-trtllm": ("launch", "unsupported_arch"),
@@ -72,8 +42,10 @@ def test_the_founding_campaign_is_eliminated_rightly() -> None:
 
 
 def test_single_runs_of_71_6_and_71_9_are_undecided() -> None:
-    decision = founding()
+    decision = founding_decision()
     assert verdict(decision, "cutlass-cudnn", "cutlass-cutlass") == "undecided"
+    [pair] = [c for c in decision["comparisons"] if c["phase"] == "backends"]
+    assert pair["rounds_needed"] >= 2 and pair["reason"] == "a single round decides nothing"
     assert [(c["members"], c["against_best"]) for c in decision["classes"] if c["phase"] == "backends"] == [
         (["cutlass-cutlass"], "best"),
         (["cutlass-cudnn"], "undecided"),
@@ -83,7 +55,7 @@ def test_single_runs_of_71_6_and_71_9_are_undecided() -> None:
 
 
 def test_nextn_on_random_tokens_is_undecided_and_never_chosen() -> None:
-    decision = founding()
+    decision = founding_decision()
     (entry,) = decision["speculation"]
     assert (entry["evidence"], entry["verdict"]) == ("synthetic", "undecided")
     assert decision["winner"] == "cutlass-cutlass"
@@ -92,7 +64,7 @@ def test_nextn_on_random_tokens_is_undecided_and_never_chosen() -> None:
 
 
 def test_replicated_with_small_noise_they_are_one_class() -> None:
-    decision = replicated()
+    decision = synthetic_replicate()
     (group,) = decision["classes"]
     assert set(group["members"]) == {"cutlass-cudnn", "cutlass-cutlass"}
     assert verdict(decision, "cutlass-cudnn", "cutlass-cutlass") == "equivalent"
@@ -259,7 +231,7 @@ def test_the_demo_campaign_reads_well(tmp_path: Path) -> None:
 
 
 def test_cost_counts_every_launch_failed_ones_too() -> None:
-    decision = founding()
+    decision = founding_decision()
     assert decision["cost"]["launches"] == 7
     # Two crashed launches of 2 s; garbage: launch, smoke, teardown; four whole cells of 22 s; 8 GPUs.
     assert decision["cost"]["server_seconds"] == pytest.approx(2 * 2 + 4 + 4 * 22)
