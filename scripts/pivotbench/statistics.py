@@ -33,6 +33,7 @@ ENOUGH_DF = 8
 MAX_ROUNDS_NEEDED = 1000
 POWER = 0.8
 NEGLIGIBLE = 1e-9
+LARGEST = 700.0  # logarithm of about the largest float
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Difference:
     def interval(self, noise: Noise, error: float) -> Interval:
         """Return the interval that errs with probability ``error`` at each of its ends (Student's t)."""
         half = t_quantile(1 - error, noise.df) * noise.sd * math.sqrt(self.factor)
-        return Interval(math.exp(self.log - half), math.exp(self.log + half))
+        return Interval(math.exp(self.log - half), math.exp(min(self.log + half, LARGEST)))
 
 
 @dataclass(frozen=True)
