@@ -129,8 +129,8 @@ def _cell_rows(cell: CellFiles) -> list[dict[str, Any]]:
         "launch_id": cell.launch_id,
     }
     return [
-        {**names, **_run_columns(run), "window": w["window"], "output_tok_s": w["output_tok_s"]}
-        for run in cell.throughput["runs"]
+        {**names, **columns, "window": w["window"], "output_tok_s": w["output_tok_s"]}
+        for run, columns in ((run, _run_columns(run)) for run in cell.throughput["runs"])
         for w in run["windows"]
     ]
 
