@@ -6,7 +6,7 @@ import asyncio
 import socket
 import time
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from pivotbench.client.arrival import ANCILLARY_BYTES, arrival_seconds, ask_for_stamps
 from pivotbench.client.http import Address, ResponseParser
@@ -63,7 +63,7 @@ class Connection:
         whole = False
         try:
             receiver.sent(time.monotonic())
-            await self._loop.sock_sendall(self._sock, request)
+            await self._send(request, self._ended)
             reply = await self._ended
             whole = self._parser.keep
         finally:
@@ -71,6 +71,24 @@ class Connection:
             if not whole:
                 self.close()
         return reply
+
+    async def _send(self, request: bytes, ended: asyncio.Future[Reply]) -> None:
+        """Send a request, or as much of it as a server takes that answers or leaves before the end."""
+        sent = self._sock.send(request)
+        if sent == len(request):
+            return
+        sending = asyncio.ensure_future(self._loop.sock_sendall(self._sock, request[sent:]))
+        either: set[asyncio.Future[Any]] = {sending, ended}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not sending.done():
+                sending.cancel()
+                await asyncio.wait({sending})
+        if ended.done():
+            self._parser.keep = False
+        else:
+            sending.result()
 
     def close(self) -> None:
         """Close the connection; may be called twice."""
@@ -111,8 +129,12 @@ class Connection:
 
     def _lost(self, error: OSError | None) -> None:
         ended = self._ended
-        self.close()
-        if ended is None or ended.done():
+        if ended is None:
+            self.close()
+            return
+        # Whoever waits for the answer closes the socket, which may still be sending.
+        self._loop.remove_reader(self._sock.fileno())
+        if ended.done():
             return
         if error is None and self.answered and self._parser.end():
             ended.set_result(Reply(self._parser.status, self._said))

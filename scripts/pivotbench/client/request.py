@@ -57,7 +57,8 @@ class Identity:
 
 @dataclass(frozen=True)
 class RequestRecord:
-    """One row of requests.parquet. Times are seconds from the run's start on a monotonic clock.
+    """One row of requests.parquet. Times are seconds from the run's start on a monotonic clock: a request's
+    when it began to leave on an open connection, a chunk's when its last byte reached this machine.
 
     ``status``: ok; failed (refused, broken, an HTTP or a reported error); short (ended without a finish
     reason, without the stream's end mark, or with fewer tokens than were asked for); timeout; cut (our own

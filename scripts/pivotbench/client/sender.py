@@ -14,8 +14,7 @@ from pivotbench.client.crew import CrewSender
 from pivotbench.client.lag import LagSampler
 from pivotbench.client.request import Exchange, Target
 
-# At 100 tokens a second and stream, half of what a core carries: a token read by itself costs some 20 us of it
-# (benchmarks/client/README.md).
+# At 100 tokens a second and stream, half of what a core carries (benchmarks/client/README.md).
 STREAMS_PER_PROCESS = 256
 
 
