@@ -6,18 +6,15 @@ Exits with 1 where a target is missed, and where a rule that always says undecid
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
-from pathlib import Path
 
 from benchmarks.decision.law import LAWS, SPREADS, world
 from benchmarks.decision.methods import METHODS, Score, full, never
-from benchmarks.decision.targets import Tally, cost_share, misses, tallied
+from benchmarks.decision.targets import Tally, cost_share, misses, percent, tallied
 
 POWER_ROUNDS = (2, 3, 4, 5, 7, 10)
 Place = tuple[str, str]  # a law and a spread
@@ -29,7 +26,6 @@ def main() -> int:
     parser.add_argument(
         "--campaigns", type=int, default=200, help="campaigns for each law, spread and method"
     )
-    parser.add_argument("--raw", type=Path, help="a JSON file for every campaign's score")
     asked = parser.parse_args()
     begun = time.monotonic()
     places = [(law, spread) for law in LAWS for spread in SPREADS]
@@ -59,12 +55,6 @@ def main() -> int:
         print(f"\n{method}\n\n{_table(by, sweeps)}")
     print("\npower by rounds for all, judged once: equals called so / a 3 % gap found\n")
     print(_powers(powers, power))
-    if asked.raw:
-        told = {
-            m: {" ".join(at): [asdict(s) for s in found] for at, found in by.items()}
-            for m, by in by_method.items()
-        }
-        asked.raw.write_text(json.dumps(told))
     missed = misses(tallies["pivotbench"], sweeps)
     if not misses(tallies["always undecided"], sweeps):
         missed.append("a rule that always says undecided would pass")
@@ -92,9 +82,10 @@ def _table(by: Mapping[Place, Tally], sweeps: Mapping[Place, float]) -> str:
     for at, tally in by.items():
         known = at[0] == "known"
         lines.append(
-            f"| {at[0]} | {at[1]} | {tally.false:.1%} | {tally.within_margin:.1%} | {tally.within_one:.1%} "
-            f"| {tally.gpu_seconds / sweeps[at]:.2f} | {tally.undecided:.0%} "
-            f"| {f'{tally.equal:.1%}' if known else ''} | {f'{tally.gap:.1%}' if known else ''} |"
+            f"| {at[0]} | {at[1]} | {percent(tally.false)} "
+            f"| {percent(tally.within_margin)} | {percent(tally.within_one)} "
+            f"| {tally.gpu_seconds / sweeps[at]:.2f} | {percent(tally.undecided, 0)} "
+            f"| {percent(tally.equal) if known else ''} | {percent(tally.gap) if known else ''} |"
         )
     return "\n".join(lines)
 
@@ -107,7 +98,9 @@ def _powers(jobs: Sequence[tuple[int, int, int]], scores: Sequence[Score]) -> st
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for index, spread in enumerate(SPREADS):
         tallies = [tallied(found[index, rounds]) for rounds in POWER_ROUNDS]
-        lines.append(f"| {spread} | {' | '.join(f'{t.equal:.0%} / {t.gap:.0%}' for t in tallies)} |")
+        lines.append(
+            f"| {spread} | {' | '.join(f'{percent(t.equal, 0)} / {percent(t.gap, 0)}' for t in tallies)} |"
+        )
     return "\n".join(lines)
 
 
@@ -117,8 +110,8 @@ def _line(by: Mapping[Place, Tally], sweeps: Mapping[Place, float], missed: int,
     power = by["known", str(SPREADS[0])]
     return (
         f"decision: {sum(t.campaigns for t in by.values())} campaigns in {seconds:.0f} s, "
-        f"false verdict in at most {worst:.1%}, within the margin in at least {least:.1%}, "
-        f"equals {power.equal:.1%}, 3 % gap {power.gap:.1%}, "
+        f"false verdict in at most {percent(worst)}, within the margin in at least {percent(least)}, "
+        f"equals {percent(power.equal)}, 3 % gap {percent(power.gap)}, "
         f"GPU-seconds {cost_share(by, sweeps):.3f} of five rounds for all, targets missed: {missed}"
     )
 

@@ -59,22 +59,29 @@ def misses(by: Mapping[Place, Tally], sweeps: Mapping[Place, float]) -> list[str
     at the smallest spread, and over all campaigns of the three laws.
     """
     missed = [
-        f"{' '.join(at)}: false verdicts in {tally.false:.1%} of campaigns, at most {FALSE_MOST:.0%}"
+        f"{' '.join(at)}: a false verdict in {percent(tally.false)}, at most {percent(FALSE_MOST, 0)}"
         for at, tally in by.items()
         if tally.false > FALSE_MOST
     ]
     for law in LAWS:
         chosen = [tally.within_margin for at, tally in by.items() if at[0] == law]
         if (share := sum(chosen) / len(chosen)) < WITHIN_MARGIN_LEAST:
-            missed.append(f"{law}: within the margin in {share:.1%}, at least {WITHIN_MARGIN_LEAST:.0%}")
+            missed.append(
+                f"{law}: within the margin in {percent(share)}, at least {percent(WITHIN_MARGIN_LEAST, 0)}"
+            )
     power = by[POWER_AT]
     if power.equal < EQUAL_LEAST:
-        missed.append(f"equals called so in {power.equal:.1%}, at least {EQUAL_LEAST:.0%}")
+        missed.append(f"equals called so in {percent(power.equal)}, at least {percent(EQUAL_LEAST, 0)}")
     if power.gap < GAP_LEAST:
-        missed.append(f"a 3 % gap found in {power.gap:.1%}, at least {GAP_LEAST:.0%}")
+        missed.append(f"a 3 % gap found in {percent(power.gap)}, at least {percent(GAP_LEAST, 0)}")
     if (share := cost_share(by, sweeps)) > GPU_SECONDS_MOST:
         missed.append(f"GPU-seconds {share:.3f} of five rounds for all, at most {GPU_SECONDS_MOST}")
     return missed
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share as a percentage."""
+    return f"{100 * share:.{digits}f} %"
 
 
 def _share(counts: Sequence[tuple[int, int]]) -> float:

@@ -29,8 +29,8 @@ from pivotbench.spending import Risk
 from pivotbench.statistics import Noise, chance_above_margin, chances_to_settle, fit, pooled_noise
 
 # Of settling a pair within the rounds left. Equals are a finding; of a loser, the choice knows enough.
-CHANCE_OF_EQUALS = 0.2
-CHANCE_OF_LOSERS = 0.5
+CHANCE_OF_EQUALS = 0.25
+CHANCE_OF_LOSERS = 0.6
 REGRET = 0.125  # risk of giving up one that is better than the best by more than the margin
 
 
