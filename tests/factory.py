@@ -99,12 +99,15 @@ def write_cell(root: Path, study: str, cell: Cell, *, order: int = 0, requests: 
     return folder
 
 
-def cell_files(cell: Cell, study: str = "sim") -> CellFiles:
-    """Return a cell as read from its files, without writing them."""
-    return CellFiles(cell.phase, cell.configuration, cell.round, **stage_files(study, cell))
+def cell_files(cell: Cell, study: str = "sim", seconds: Mapping[str, float] = STAGE_SECONDS) -> CellFiles:
+    """Return a cell as read from its files, without writing them; ``seconds``: how long each stage takes."""
+    files = stage_files(study, cell, seconds=seconds)
+    return CellFiles(cell.phase, cell.configuration, cell.round, **files)
 
 
-def stage_files(study: str, cell: Cell, *, order: int = 0) -> dict[str, dict[str, Any]]:
+def stage_files(
+    study: str, cell: Cell, *, order: int = 0, seconds: Mapping[str, float] = STAGE_SECONDS
+) -> dict[str, dict[str, Any]]:
     """Return the content of the four stage files; ``order`` moves their times."""
     key = fingerprint([study, cell.phase, cell.configuration, cell.round])
     launch_id = f"{cell.configuration.replace('+', '-')}-r{cell.round}-{key[:6]}"
@@ -119,7 +122,7 @@ def stage_files(study: str, cell: Cell, *, order: int = 0) -> dict[str, dict[str
         reason = cell.reason if broken else None
         if status == "skipped" and cell.reason is not None:
             reason = replace(cell.reason, message=f"{cell.failed} failed: {cell.reason.message}")
-        end = begin + timedelta(seconds=STAGE_SECONDS[stage] if status != "skipped" else 0)
+        end = begin + timedelta(seconds=seconds[stage] if status != "skipped" else 0)
         server = {
             "launch_id": launch_id,
             "effective": {**cell.flags, **cell.effective},

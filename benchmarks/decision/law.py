@@ -12,7 +12,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from factory import GARBAGE, STAGE_SECONDS, UNSUPPORTED, Cell
+from factory import GARBAGE, UNSUPPORTED, Cell
 from pivotbench.results import Reason
 
 CONFIGURATIONS = 12
@@ -26,7 +26,7 @@ MARGIN = math.log1p(0.02)
 LAWS = ("uniform", "clustered", "one best", "known")
 TIMEOUT = Reason.of("timeout", "no answer in 600 s")
 # A large model loads for minutes and is measured for less; a crash comes after the load.
-STAGE_SECONDS |= {"launch": 300.0, "smoke": 20.0, "throughput": 180.0, "teardown": 20.0}
+STAGE_SECONDS = {"launch": 300.0, "smoke": 20.0, "throughput": 180.0, "teardown": 20.0}
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchmarks.decision.law import MARGIN, World
+from benchmarks.decision.law import MARGIN, STAGE_SECONDS, World
 from scipy.stats import ttest_ind
 
 from campaigns import CHAT_RULES, run_phase
-from factory import cell_files
+from factory import Cell, cell_files
 from pivotbench.cost import cost
 from pivotbench.decision import decide
 from pivotbench.evidence import CellFiles
@@ -83,7 +83,7 @@ METHODS: Mapping[str, Callable[[World], Score]] = {
 
 def _by_rules(world: World, rules: Any) -> Score:
     order = round_order(rules.study, "backends", 1, world.names)
-    races, cells = run_phase(rules, "backends", order, world.round)
+    races, cells = run_phase(rules, "backends", order, world.round, store=_stored)
     decision = decide(rules, races, cells)
     verdicts = {(row["a"], row["b"]): row["verdict"] for row in decision["comparisons"]}
     # A false verdict on the way, though mended later, is a false verdict.
@@ -97,13 +97,17 @@ def _by_rules(world: World, rules: Any) -> Score:
 
 def _sweep(world: World, rounds: int) -> tuple[dict[str, list[float]], float]:
     speeds: dict[str, list[float]] = {}
-    cells = []
+    cells: list[CellFiles] = []
     for round_ in range(1, rounds + 1):
         for cell in world.round("backends", round_order("sim", "backends", round_, world.names), round_):
-            cells.append(cell_files(cell))
+            cells += _stored([cell])
             if cell.tok_s:
                 speeds.setdefault(cell.configuration, []).append(cell.tok_s["chat", 1])
     return {n: v for n, v in speeds.items() if len(v) > 1 or rounds == 1}, _gpu_seconds(cells)
+
+
+def _stored(cells: Iterable[Cell]) -> list[CellFiles]:
+    return [cell_files(cell, RULES.study, STAGE_SECONDS) for cell in cells]
 
 
 def _gpu_seconds(cells: Iterable[CellFiles]) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
 from benchmarks.decision.law import LAWS, SPREADS, world
 from benchmarks.decision.methods import METHODS, is_false, never
 from benchmarks.decision.targets import Tally, misses, tallied
