@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -69,6 +70,14 @@ def test_answers_come_back_as_from_one_process() -> None:
 
     with StreamingServer(answer) as server:
         asyncio.run(go(server.url))
+
+
+def test_the_collector_of_cycles_is_off_only_while_load_is_sent() -> None:
+    async def go() -> bool:
+        async with LocalSender(Target("http://127.0.0.1:9", "openai-chat", "m", 20.0)):
+            return gc.isenabled()
+
+    assert asyncio.run(go()) is False and gc.isenabled()
 
 
 def test_a_process_that_dies_is_one_clear_line() -> None:

@@ -11,11 +11,12 @@ SAMPLE_SECONDS = 0.01
 # becomes readable wakes the loop at once.
 TIMER_SECONDS = 0.001
 
-# In a closed loop a late client delays reading a token and sending the next request; the server goes on
-# generating meanwhile. A lag of one token gap therefore costs an n-token request at most 1/n of its rate,
-# also if it were the rule instead of one sample in a hundred. Past it the client reads whole tokens late,
-# and what is timed is the client. The bound is relative to the gap, because a machine with few cores wakes
-# every process a few milliseconds late, which hurts a 3 ms gap and not a 20 ms one.
+# A token's time is the kernel's and does not move with the client; what a late client delays is the next
+# request, while the server goes on generating. A lag of one token gap therefore costs an n-token request at
+# most 1/n of its rate, also if it were the rule instead of one sample in a hundred. Past it two tokens of a
+# stream wait to be read together, of which only the second one's time is known. The bound is relative to the
+# gap, because a machine with few cores wakes every process a few milliseconds late, which hurts a 3 ms gap
+# and not a 20 ms one.
 BOUND_FRACTION = 1.0
 
 
