@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from pivotbench.conditions import Conditions
 from pivotbench.spending import Risk
 from pivotbench.statistics import Difference, Fit, Interval, Noise, Rounds, geometric_mean, rounds_needed
 
@@ -26,6 +27,7 @@ class Subject:
     environments: frozenset[str] = frozenset()
     requested: Mapping[str, Any] = field(default_factory=dict)
     effective: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Conditions = field(default_factory=Conditions)
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,11 @@ def compare(a: Subject, b: Subject, by: Yardstick) -> Comparison:
     to_best = by.best in (result.a, result.b)
     needed = rounds_needed(found, noise, by.risk, by.margin, to_best=to_best)
     return replace(result, rounds_needed=needed)
+
+
+def confounders(a: Subject, b: Subject) -> tuple[str, ...]:
+    """Return what differed between the two beside what the study asked for: settings, then conditions."""
+    return (*settings_that_differ(a, b), *a.conditions.unlike(b.conditions))
 
 
 def settings_that_differ(a: Subject, b: Subject) -> tuple[str, ...]:

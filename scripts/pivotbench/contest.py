@@ -15,9 +15,10 @@ from pivotbench.comparison import (
     Verdict,
     Yardstick,
     compare,
+    confounders,
     judge,
-    settings_that_differ,
 )
+from pivotbench.conditions import Conditions, conditions
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.elimination import eliminated
 from pivotbench.evidence import CellFiles
@@ -76,7 +77,7 @@ class Contest:
         return self.by.fit.mean(name)
 
     def compare(self, a: str, b: str) -> Comparison:
-        """Return how ``a`` stands to ``b``, with the settings that differ though nobody asked for them.
+        """Return how ``a`` stands to ``b``, with what differs though nobody asked for it.
 
         Where ``unjudgeable`` gives a reason the verdict is undecided, whatever the figures.
         """
@@ -84,7 +85,7 @@ class Contest:
         result = compare(one, other, self.by)
         if result.verdict != "not_comparable" and (reason := self.unjudgeable(a, b)):
             result = replace(result, verdict="undecided", rounds_needed=None, reason=reason)
-        return replace(result, confounders=settings_that_differ(one, other))
+        return replace(result, confounders=confounders(one, other))
 
     def verdict(self, a: str, b: str) -> Verdict:
         """Return only the verdict that compare gives, at a small part of its cost."""
@@ -130,9 +131,13 @@ def contest(
     out = sorted([*broken, *agreement.eliminated], key=lambda e: str(e["configuration"]))
     gone = {e["configuration"] for e in out}
     alive = tuple(sorted({c.configuration for c in cells} - gone))
-    values = metric_values(rules, rows(c for c in cells if c.configuration in alive))
+    table = rows(c for c in cells if c.configuration in alive)
+    values, hardware = metric_values(rules, table), conditions(table)
     subjects = {
-        name: _subject(rules, name, [c for c in cells if c.configuration == name], values.get(name))
+        name: replace(
+            _subject(rules, name, [c for c in cells if c.configuration == name], values.get(name)),
+            conditions=hardware.get(name, Conditions()),
+        )
         for name in alive
     }
     measured = [s for s in subjects.values() if s.rounds]

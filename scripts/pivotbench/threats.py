@@ -26,7 +26,7 @@ class Threat(Enum):
     SYNTHETIC = "the metric uses random tokens, which cannot judge speculation"
     SIMULATED = "acceptance of drafts was simulated for {names}"
     ENVIRONMENTS = "{names} ran in a different environment and are not ranked with the others"
-    CONFOUNDED = "settings that nobody asked for differ between configurations, e.g. {example}"
+    CONFOUNDED = "settings or conditions nobody asked for differ between configurations, e.g. {example}"
     FAILED_REQUESTS = "{count} requests failed or fell short in measured runs"
     ANSWERS_UNJUDGED = (
         "the reference {reference} fails every smoke prompt of {phase}: whether answers are right is unknown"
