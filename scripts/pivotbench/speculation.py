@@ -18,6 +18,7 @@ from pivotbench.comparison import Comparison, Subject, Yardstick, compare
 from pivotbench.contest import Contest
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.metric import window_mean
+from pivotbench.reference_acceptance import beside_published
 from pivotbench.spending import Risk
 from pivotbench.statistics import fit, geometric_mean
 
@@ -103,7 +104,7 @@ def _entry(
         "evidence": evidence,
         "verdict": verdict,
         "rounds_needed": result.rounds_needed if evidence == "text" else None,
-        "why": _why(verdict, evidence, result, facts),
+        "why": _why(verdict, evidence, result, facts) + _published(rules, verdict, evidence, own, facts),
     }
 
 
@@ -157,6 +158,17 @@ def _why(verdict: str, evidence: str, result: Comparison, facts: Mapping[str, An
         hint = f"; about {more} more round{'s' if more != 1 else ''} would likely tell" if more else ""
         return f"undecided: {speed}; {result.reason}{hint}"
     return f"{verdict}: {speed}; {_cause(verdict, facts)}"
+
+
+def _published(
+    rules: DecisionRules, verdict: str, evidence: str, own: Subject, facts: Mapping[str, Any]
+) -> str:
+    length = facts["acceptance_length"]
+    if length is None or facts["derived"] or evidence != "text":
+        return ""
+    settings = {**own.effective, **own.requested}
+    clause = beside_published(rules.model, settings, length, without_gain=verdict in ("costs", "equal"))
+    return f"; {clause}" if clause else ""
 
 
 def _cause(verdict: str, facts: Mapping[str, Any]) -> str:
