@@ -95,7 +95,7 @@ def prior_sd(phase: str, races: Sequence[Race]) -> float:
 
 def _spent_before(phase: str, races: Sequence[Race]) -> float:
     """Server-seconds of the phases before this one."""
-    last = {race["phase"]: float(race["server_seconds"]) for race in races if race["phase"] != phase}
+    last = {r["phase"]: float(r.get("server_seconds", 0)) for r in races if r["phase"] != phase}
     return math.fsum(last.values())
 
 
