@@ -30,14 +30,14 @@ def test_nothing_changed_runs_nothing(campaign: Folder) -> None:
 
 
 def test_one_flag_of_one_configuration_runs_its_cells_alone(changed: Change) -> None:
-    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.028}))
+    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.07}))
     run = folder.snakemake("all")
     assert run.cell_jobs() == ONE_CELL, run.text
     assert run.jobs["decide"] == 1
 
 
 def test_a_changed_loser_leaves_the_second_phase_alone(changed: Change) -> None:
-    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.028}))
+    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.07}))
     before = snapshot(folder.results / "speculative")
     assert folder.snakemake("all").code == 0
     assert snapshot(folder.results / "speculative") == before
@@ -98,10 +98,11 @@ def test_a_raised_round_limit_runs_the_new_rounds_alone(changed: Change) -> None
     cells = [folder.cell(name, 2, phase) for phase, name in healthy]
     assert all((cell / "teardown.json").is_file() for cell in cells)
     assert run.cell_jobs() == Counter(launch=4, smoke=4, throughput=4, teardown=4), run.text
-    # Two rounds tell what one could not: how much a relaunch changes. What follows from it is the clock's.
-    decision = json.loads((folder.results / "decision.json").read_text())
-    assert decision["confidence"]["noise"]["backends"]["df"] == 2
-    assert {entry["rounds"] for entry in decision["ranking"]} == {2}
+    race = json.loads((folder.results / "race" / "backends.r2.json").read_text())
+    assert {e["configuration"]: e["rounds"] for e in race["evidence"] if len(e["rounds"]) > 1} == {
+        "good": [1, 2],
+        "slow": [1, 2],
+    }
     launched = {
         json.loads((folder.cell("good", n) / "launch.json").read_text())["server"]["launch_id"]
         for n in (1, 2)
@@ -110,7 +111,7 @@ def test_a_raised_round_limit_runs_the_new_rounds_alone(changed: Change) -> None
 
 
 def test_a_dry_run_changes_no_file(changed: Change) -> None:
-    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.028}))
+    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.07}))
     before = snapshot(folder.path)
     run = folder.snakemake("all", "--dry-run")
     assert run.planned["launch"] == 1, run.text
@@ -124,7 +125,7 @@ def test_a_dry_run_on_a_fresh_clone_changes_no_file(fresh: Folder) -> None:
 
 
 def test_results_copied_without_snakemakes_records_are_judged_by_their_fingerprints(changed: Change) -> None:
-    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.028}))
+    folder = changed(lambda s: s["backends"]["slow"].update({"script-token-seconds": 0.07}))
     shutil.rmtree(folder.path / ".snakemake")
     run = folder.snakemake("all")
     assert run.cell_jobs() == ONE_CELL, run.text

@@ -18,7 +18,7 @@ def test_timeouts_deaths_and_leaks_are_results(fresh: Folder) -> None:
             "leaks": {
                 "attention-backend": "fa3",
                 "script": [f"keep-port={holder.path}"],
-                "script-token-seconds": 0.03,
+                "script-token-seconds": 0.08,
             },
         }
         del study["speculative"]
