@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from benchmarks.decision.law import LAWS, SPREADS, world
+from benchmarks.decision.law import COMMITTED, LAWS, SPREADS, world
 from benchmarks.decision.methods import METHODS, Score, full, never
 from benchmarks.decision.targets import Tally, cost_share, misses, percent, tallied
 
@@ -106,7 +106,7 @@ def _powers(jobs: Sequence[tuple[int, int, int]], scores: Sequence[Score]) -> st
 
 def _line(by: Mapping[Place, Tally], sweeps: Mapping[Place, float], missed: int, seconds: float) -> str:
     worst = max(t.false for t in by.values())
-    least = min(t.within_margin for t in by.values())
+    least = min(t.within_margin for at, t in by.items() if at[0] in COMMITTED)
     power = by["known", str(SPREADS[0])]
     return (
         f"decision: {sum(t.campaigns for t in by.values())} campaigns in {seconds:.0f} s, "

@@ -33,8 +33,11 @@ class Risk:
     pay for all pairs. "Equivalent to the best" pays only for the comparisons with one, the true best: if
     none of these is overestimated, whoever stays within the margin of the observed best is within the
     margin of the true one, and so is the observed best itself. Edwards and Hsu (1983),
-    https://doi.org/10.1080/01621459.1983.10477047. One comparison alone cannot be wrong both ways, since a
-    pair is truly equivalent or not: where nobody is chosen by the data, both have the whole of it.
+    https://doi.org/10.1080/01621459.1983.10477047. That holds while all have run the same rounds; how often
+    the rules err once a race has stopped some is measured by benchmarks/decision.
+
+    One comparison alone cannot be wrong both ways, since a pair is truly equivalent or not: where nobody is
+    chosen by the data, both have the whole of it.
     """
 
     confidence: float
