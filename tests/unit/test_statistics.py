@@ -141,7 +141,7 @@ def test_equivalence_needs_the_whole_interval_inside_the_margin(
 def test_intervals_hold_as_often_as_they_promise(names: int, drift: float) -> None:
     rng = random.Random(20260302)
     held = means_held = 0
-    trials = 1500
+    trials = 800
     for _ in range(trials):
         fitted = fit(launched(rng, names, 3, 0.003, drift))
         assert fitted.noise is not None
@@ -151,10 +151,10 @@ def test_intervals_hold_as_often_as_they_promise(names: int, drift: float) -> No
         assert level is not None
         mean = mean_interval(fitted.mean("c2"), 3, level, 0.10)
         means_held += mean.low <= 100 <= mean.high
-    # 90 % promised; four standard errors of a simulation of this size are 3.1 %.
-    assert held / trials == pytest.approx(0.90, abs=0.031)
+    # 90 % promised; four standard errors of a simulation of this size are 4.2 %.
+    assert held / trials == pytest.approx(0.90, abs=0.042)
     if not drift:
-        assert means_held / trials == pytest.approx(0.90, abs=0.031)
+        assert means_held / trials == pytest.approx(0.90, abs=0.042)
 
 
 def test_the_rounds_said_to_be_needed_mostly_suffice() -> None:
