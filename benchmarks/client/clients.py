@@ -43,13 +43,22 @@ class Load:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a client reported, what was true, and the processor seconds it took while load was sent."""
+    """What a client reported, what was true, and how long it was at it, from first request to last byte.
+
+    ``true_seconds`` is the time from the first request's arrival to the last send.
+    """
 
     completed: int
     reported: Figures
     truth: Figures
+    seconds: float
+    true_seconds: float
     cpu_seconds: float
-    busy: float
+
+    @property
+    def busy(self) -> float:
+        """The share of a core that the client used."""
+        return self.cpu_seconds / self.seconds
 
 
 def run(client: str, load: Load) -> Outcome:
@@ -85,8 +94,9 @@ def run(client: str, load: Load) -> Outcome:
         reported["completed"],
         _figures(reported),
         true_figures(record),
+        reported["duration"],
+        max(answer["sent"][-1] for answer in record) - begin,
         cpu,
-        cpu / reported["duration"],
     )
 
 

@@ -18,6 +18,7 @@ import heapq
 import itertools
 import json
 import re
+import resource
 import select
 import socket
 import struct
@@ -218,6 +219,8 @@ def _monotonic(ancillary: list[tuple[int, int, bytes]]) -> float:
 
 
 if __name__ == "__main__":
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     server = Server(Schedule(**json.loads(sys.argv[1])))
     print(server.port, flush=True)
     server.serve()

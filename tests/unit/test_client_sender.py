@@ -130,7 +130,7 @@ def test_no_process_outlives_a_client_that_is_killed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cores", "streams", "processes"), [(2, 4096, 1), (16, 1, 1), (16, 256, 1), (16, 257, 2), (16, 10**6, 8)]
+    ("cores", "streams", "processes"), [(2, 4096, 1), (16, 1, 1), (16, 128, 1), (16, 129, 2), (16, 10**6, 8)]
 )
 def test_more_processes_only_where_streams_need_them_and_cores_allow(
     cores: int, streams: int, processes: int, monkeypatch: pytest.MonkeyPatch

@@ -14,8 +14,8 @@ from pivotbench.client.crew import CrewSender
 from pivotbench.client.lag import LagSampler
 from pivotbench.client.request import Exchange, Target
 
-# At 100 tokens a second and stream, half of what a core carries (benchmarks/client/README.md).
-STREAMS_PER_PROCESS = 256
+# At 100 tokens a second and stream, less than half of what a core carries (benchmarks/client/README.md).
+STREAMS_PER_PROCESS = 128
 
 
 class Sender(Protocol):
