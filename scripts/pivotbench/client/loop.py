@@ -54,7 +54,7 @@ class Loop(ABC):
 
     concurrency: int | None = None
     rate: float | None = None
-    streams: int  # most requests in flight
+    streams: int  # requests to be expected in flight
     in_flight_limit: int | None = None
 
     def __init__(self, errand: Errand, warmup: WarmUp) -> None:

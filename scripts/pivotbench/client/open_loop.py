@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import math
 
 from pivotbench.client.connection import Pool
 from pivotbench.client.http import BadResponseError
@@ -25,6 +26,8 @@ from pivotbench.client.warmup import WarmUp, warmup_tokens
 # More streams than that are no server's load but a queue without end, and files and memory of the client.
 MOST_IN_FLIGHT = 4096
 AHEAD_SECONDS = 1.0
+# A slow answer by what people read: how many requests a rate keeps in flight is reckoned with it.
+SLOW_TOKEN_SECONDS = 0.1
 
 
 class OpenLoop(Loop):
@@ -33,7 +36,9 @@ class OpenLoop(Loop):
     def __init__(self, errand: Errand, rate: float, most_in_flight: int = MOST_IN_FLIGHT) -> None:
         super().__init__(errand, WarmUp(1, errand.plan.seconds))
         self.rate: float = rate
-        self.streams = most_in_flight
+        self._most_in_flight = most_in_flight
+        in_flight = math.ceil(rate * self.workload.output_tokens * SLOW_TOKEN_SECONDS)
+        self.streams = min(most_in_flight, max(1, in_flight))
         plan, seed = self.plan, f"{self.plan.seed}/{self.workload.name}"
         self._schedule = Schedule.of(rate, seed, plan.seconds, plan.min_requests)
         self._counted: set[Exchange] = set()
@@ -99,7 +104,7 @@ class OpenLoop(Loop):
         await asyncio.sleep(intended_seconds - self._now())
         if self._over.is_set():
             return
-        if len(self._in_flight) >= self.streams:
+        if len(self._in_flight) >= self._most_in_flight:
             self._give_up()
             return
         exchange = self._exchange(prompt, ask, intended_seconds)
@@ -118,8 +123,8 @@ class OpenLoop(Loop):
             self._over.set()
 
     def _give_up(self) -> None:
-        self.in_flight_limit = self.streams
-        self._fail_unfinished(f"{self.streams} requests in flight")
+        self.in_flight_limit = self._most_in_flight
+        self._fail_unfinished(f"{self._most_in_flight} requests in flight")
         if self._begin is not None and self._end is None:
             self._mark_end(self._now())
         self._over.set()

@@ -73,7 +73,7 @@ class LocalSender:
 
 
 def open_sender(target: Target, streams: int) -> LocalSender | CrewSender:
-    """Return a sender for at most so many requests in flight, over as many processes as they need."""
+    """Return a sender for about so many requests in flight, over as many processes as they need."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     processes = min(cores // 2, -(-streams // STREAMS_PER_PROCESS))
     return CrewSender(target, processes) if processes > 1 else LocalSender(target)
