@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, Drafts, noisy, write_cells
+from pivotbench.decision import SCHEMA
 from pivotbench.evidence import CellFiles, read_cell
 from pivotbench.measurements import collect
 from pivotbench.results import Reason
@@ -103,7 +104,7 @@ def decided(
     comparisons = [comparison(name, speeds[name] / speeds[names[0]], verdicts, winner) for name in names[1:]]
     alike = [name for name in names if name == winner or verdicts.get(name) == "equivalent"]
     return {
-        "schema": "pivotbench/decision/1",
+        "schema": SCHEMA,
         "study": STUDY,
         "engine": "llamacpp",
         "model": "SmolLM2-135M-Instruct",

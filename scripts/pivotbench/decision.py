@@ -22,7 +22,7 @@ from pivotbench.speculation import speculation
 from pivotbench.statistics import mean_interval
 from pivotbench.threats import threats
 
-SCHEMA = "pivotbench/decision/1"
+SCHEMA = "pivotbench/decision/2"
 
 
 def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFiles]) -> dict[str, Any]:

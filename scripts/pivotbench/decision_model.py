@@ -209,7 +209,7 @@ class CostPart(_Part):
 class Decision(_Part):
     """decision.json: what was chosen, why, and what remains open."""
 
-    schema_: Literal["pivotbench/decision/1"] = Field(alias="schema")
+    schema_: Literal["pivotbench/decision/2"] = Field(alias="schema")
     study: str
     engine: str
     model: str

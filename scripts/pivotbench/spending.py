@@ -81,35 +81,42 @@ class Risk:
         return first, max(first, last)
 
 
-@lru_cache(maxsize=4096)
 def nominal_level(alpha: float, first: int, last: int, rounds: int) -> float:
     """Return the level of a one-sided test after ``rounds`` that is also made after each round before.
 
     All tests from ``first`` to ``rounds`` together err with the probability that may have been spent until
-    then. The boundaries follow from the joint density of the normal partial sums by recursive integration:
+    then.
+    """
+    return _levels(alpha, first, last)[rounds - first]
+
+
+@lru_cache(maxsize=4096)
+def _levels(alpha: float, first: int, last: int) -> tuple[float, ...]:
+    """Return the levels of the tests after each round from ``first`` to ``last``.
+
+    The boundaries follow from the joint density of the normal partial sums by recursive integration:
     Armitage, McPherson and Rowe (1969), https://doi.org/10.2307/2343787. A level is turned into a boundary
     by Student's t where the variance is estimated: Pocock (1977), https://doi.org/10.1093/biomet/64.2.191.
     """
     import numpy as np
     from scipy.special import ndtr, ndtri
 
-    level: float
     time = first / last
     spent = alpha * time**EXPONENT
-    level = spent
-    grid, mass = _grid(np, -float(ndtri(level)) * math.sqrt(time), time, last)
+    levels = [spent]
+    grid, mass = _grid(np, -float(ndtri(spent)) * math.sqrt(time), time, last)
     mass *= np.exp(-(grid**2) / (2 * time)) / math.sqrt(2 * math.pi * time)
     step = math.sqrt(1 / last)
-    for number in range(first + 1, rounds + 1):
+    for number in range(first + 1, last + 1):
         time = number / last
         budget = alpha * time**EXPONENT - spent
         spent += budget
         bound = _bound(lambda at, g=grid, m=mass: float(m @ ndtr((g - at) / step)), budget, math.sqrt(time))
-        level = float(ndtr(-bound / math.sqrt(time)))
+        levels.append(float(ndtr(-bound / math.sqrt(time))))
         points, weights = _grid(np, bound, time, last)
         density = np.exp(-((points[:, None] - grid) ** 2) / (2 / last)) / (step * math.sqrt(2 * math.pi))
         grid, mass = points, weights * (density @ mass)
-    return level
+    return tuple(levels)
 
 
 def _grid(np: Any, bound: float, time: float, last: int) -> tuple[Any, Any]:

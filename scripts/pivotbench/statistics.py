@@ -186,7 +186,7 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 def mean_interval(mean: float, rounds: int, noise: Noise, error: float) -> Interval:
     """Return the two-sided interval of error rate ``error`` of one configuration's ``mean``."""
-    half = t_quantile(1 - error / 2, noise.df) * noise.sd / math.sqrt(rounds)
+    half = min(t_quantile(1 - error / 2, noise.df) * noise.sd / math.sqrt(rounds), LARGEST / 2)
     return Interval(mean * math.exp(-half), mean * math.exp(half))
 
 

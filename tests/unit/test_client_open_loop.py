@@ -135,3 +135,13 @@ def test_conversations_have_no_rate(tmp_path: Path) -> None:
             alive=lambda: True,
             progress=lambda _: None,
         )
+
+
+def test_a_rate_so_low_that_nothing_comes_while_it_leads_in_is_no_unstable_warm_up(tmp_path: Path) -> None:
+    load_plan = plan_of({**text(tmp_path, {"id": "p", "prompt": "q"}), "rate": [4.0]}, seconds=0.1)
+    with StreamingServer(paced(0.001)) as server:
+        outcome, _ = load(server, load_plan)
+    [run] = outcome.runs
+    assert run["requests"]["completed"] == 4
+    assert run["warmup"]["stable"]
+    assert run["open_loop"]["in_flight"]["end"] < 4, "the arrival that ends the measured time is not in it"

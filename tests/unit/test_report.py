@@ -11,6 +11,7 @@ import pytest
 
 from campaigns import write_demo
 from pivotbench.charts.figures import NO_BREAK
+from pivotbench.decision import SCHEMA
 from pivotbench.errors import UserError
 from pivotbench.report import render
 from pivotbench.report.answers import answer_tables
@@ -186,6 +187,14 @@ def test_only_what_a_race_judged_is_evidence(tmp_path: Path) -> None:
     folders = evidence_folders(results)
     assert stray not in folders
     assert len(read_inputs(results).cells) == len(folders) > 10
+
+
+def test_a_decision_of_another_version_is_one_line(tmp_path: Path) -> None:
+    results = write_demo(tmp_path)
+    file = results / "decision.json"
+    file.write_text(file.read_text().replace(SCHEMA, "pivotbench/decision/1"))
+    with pytest.raises(UserError, match=r"decision\.json: written by another version .*; remove it"):
+        read_inputs(results)
 
 
 def test_a_study_without_decision_is_a_users_error(tmp_path: Path) -> None:

@@ -203,3 +203,10 @@ def test_the_chances_to_settle_are_the_shares_of_futures_that_settle() -> None:
 def test_who_is_ahead_by_the_margin_may_be_better_by_more_with_even_chances() -> None:
     assert chance_above_margin(Difference(math.log(1.02), 1.0, 2), Noise(0.01, 5), 0.02) == pytest.approx(0.5)
     assert chance_above_margin(Difference(0.0, 1.0, 2), Noise(0.005, 50), 0.02) < 0.001
+
+
+def test_the_interval_of_a_mean_is_finite_however_noisy_and_sure() -> None:
+    noise = pooled_noise([{1: 100.0, 2: 150.0}])
+    assert noise is not None
+    interval = mean_interval(100.0, 2, noise, 1 - 0.99999)
+    assert 0 <= interval.low < 100 < interval.high < math.inf

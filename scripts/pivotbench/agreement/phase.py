@@ -85,6 +85,8 @@ def agree(rules: DecisionRules, phase: str, cells: Iterable[CellFiles]) -> Agree
 
 def _statement(reference: Witness, unjudged: bool) -> str:
     name, aside, asked = reference.configuration, len(reference.problems), len(reference.answers)
+    if not asked:
+        return "no answers were recorded that could be compared"
     if unjudged:
         return f"{name} fails every prompt, so nothing can be judged by answers"
     kept = f"{asked} prompt{'s' if asked != 1 else ''}"

@@ -33,11 +33,14 @@ class InFlight:
 
 
 def in_flight(records: Sequence[RequestRecord], begin: float, end: float) -> InFlight:
-    """Return how many requests were in flight from ``begin`` to ``end``; one that was cut never ended."""
+    """Return how many requests were in flight from ``begin`` to ``end``; one that was cut never ended.
+
+    What arrives at ``end`` itself is not counted: the measured time may end at an arrival.
+    """
     changes = sorted(
         change
         for r in records
-        if r.intended_seconds is not None
+        if r.intended_seconds is not None and r.intended_seconds < end
         for change in ((r.intended_seconds, 1), (math.inf if r.status == "cut" else r.end_seconds, -1))
     )
     now = sum(step for at, step in changes if at <= begin)

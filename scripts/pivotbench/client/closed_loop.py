@@ -53,7 +53,6 @@ class ClosedLoop(Loop):
                 turn = turn.after(whole_text(exchange.chunks))
             else:
                 self.records.append(exchange.record(measured=not warmup and self._end is None))
-                self._measured_ended += not warmup
                 turn = None
                 await self._judge_failure(exchange)
                 await asyncio.sleep(FAILURE_PAUSE_SECONDS)

@@ -43,7 +43,6 @@ class OpenLoop(Loop):
         self._schedule = Schedule.of(rate, seed, plan.seconds, plan.min_requests)
         self._counted: set[Exchange] = set()
         self._awaited = self._schedule.requests
-        self._arrivals_ended = 0
 
     @property
     def where(self) -> str:
@@ -86,7 +85,6 @@ class OpenLoop(Loop):
         begin, end = start + self._schedule.begin_seconds, start + self._schedule.end_seconds
         await asyncio.sleep(begin - self._now())
         self._mark_begin(begin)
-        self.warmup.stable &= self._arrivals_ended > 0
         await asyncio.sleep(end - self._now())
         self._mark_end(end)
         self._end_if_done()
@@ -111,9 +109,9 @@ class OpenLoop(Loop):
         if counts:
             self._counted.add(exchange)
         went_well = await self._carry(exchange)
-        self._arrivals_ended += 1
-        self.records.append(exchange.record(measured=exchange in self._counted))
-        self._awaited -= exchange in self._counted
+        self.records.append(exchange.record(measured=counts))
+        self._counted.discard(exchange)
+        self._awaited -= counts
         self._end_if_done()
         if not went_well:
             await self._judge_failure(exchange)

@@ -84,6 +84,9 @@ class Engine(Protocol):
     stop_grace_seconds: float
     package: str  # the distribution that carries the engine's version
     reserved_flags: frozenset[str]  # the ones Pivotbench sets itself; a study may not
+    simulates: (
+        str | None
+    )  # the environment variable that sets how many drafts are accepted, whatever they are
 
     def command(
         self,

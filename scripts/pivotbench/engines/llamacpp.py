@@ -75,6 +75,7 @@ class LlamaCpp:
     stop_grace_seconds: float = 5.0
     package: str = "xllamacpp"
     reserved_flags: frozenset[str] = frozenset({"model", "alias", "host", "port"})
+    simulates: str | None = None
 
     def command(
         self,

@@ -65,6 +65,7 @@ class SGLang:
     stop_grace_seconds = 10.0
     package = "sglang"
     reserved_flags = frozenset({"model-path", "model", "host", "port", "served-model-name", "enable-metrics"})
+    simulates = "SGLANG_SIMULATE_ACC_LEN"
 
     def command(
         self,

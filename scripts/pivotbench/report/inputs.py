@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from pivotbench.decision import SCHEMA
 from pivotbench.errors import UserError
 from pivotbench.evidence import CellFiles, read_cell
 from pivotbench.files import read_json
@@ -23,13 +24,19 @@ class Inputs:
 
 
 def read_inputs(results: Path) -> Inputs:
-    """Read ``results/<study>``; raises UserError where the study was not decided yet."""
+    """Read ``results/<study>``; raises UserError where it is not decided yet, or by another version."""
     decision, measurements = results / "decision.json", results / "measurements.parquet"
     for needed in (decision, measurements):
         if not needed.is_file():
             raise UserError(f"{needed}: missing; run `snakemake --cores 1 {needed}` first")
     cells = [read_cell(folder) for folder in evidence_folders(results)]
-    return Inputs(read_json(decision), pd.read_parquet(measurements), cells)
+    decided = read_json(decision)
+    if decided["schema"] != SCHEMA:
+        raise UserError(
+            f"{decision}: written by another version ({decided['schema']}, not {SCHEMA}); "
+            "remove it and run again"
+        )
+    return Inputs(decided, pd.read_parquet(measurements), cells)
 
 
 def evidence_folders(results: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pivotbench.client import LoadPlan, measure, write_requests
@@ -51,6 +52,9 @@ def throughput(context: Context) -> None:
                 progress=context.say,
                 witness=witness,
             )
+        if _simulated(engine.simulates, context.request["env"]):
+            for run in outcome.runs:
+                run["acceptance"]["simulated"] = run["acceptance"]["length"] is not None
         failure = died_or(server, outcome.reason) if outcome.reason else _garbage(outcome.runs)
         context.write(
             "failed" if failure else "ok",
@@ -62,6 +66,13 @@ def throughput(context: Context) -> None:
         )
     finally:
         server.release()
+
+
+def _simulated(variable: str | None, env: Mapping[str, Any]) -> bool:
+    try:
+        return variable is not None and float(env.get(variable, -1)) > 0
+    except ValueError:
+        return False
 
 
 def _plan(context: Context) -> LoadPlan:

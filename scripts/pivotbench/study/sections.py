@@ -95,10 +95,10 @@ class Metric(Strict):
 class Rounds(Strict):
     """How often a configuration is relaunched."""
 
-    min: Annotated[int, Field(ge=1, le=1000)] = Field(
+    min: Annotated[int, Field(ge=1, le=100)] = Field(
         default=3, description="Rounds before anything is decided."
     )
-    max: Annotated[int, Field(ge=1, le=1000)] = Field(
+    max: Annotated[int, Field(ge=1, le=100)] = Field(
         default=10, description="Rounds after which measuring stops."
     )
 
