@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 import scripted
+from pivotbench.engines.base import simulates_drafts
+from pivotbench.engines.llamacpp import LLAMACPP
 from pivotbench.engines.packages import package_version
 from pivotbench.engines.sglang import SGLANG, effective
 from pivotbench.errors import UserError
@@ -225,3 +227,10 @@ def test_a_launch_that_broke_off_gives_the_phases_it_completed() -> None:
 
 def test_a_log_without_stamps_has_no_phases() -> None:
     assert SGLANG.launch_phases(["hello", ""]) == []
+
+
+@pytest.mark.parametrize(("value", "pretends"), [("2.73", True), (3, True), ("-1", False), ("", False)])
+def test_a_server_told_how_many_drafts_to_accept_is_known_to_pretend(value: Any, pretends: bool) -> None:
+    env = {"SGLANG_SIMULATE_ACC_LEN": value}
+    assert simulates_drafts(SGLANG, env) is pretends
+    assert not simulates_drafts(SGLANG, {}) and not simulates_drafts(LLAMACPP, env)

@@ -139,6 +139,14 @@ class Engine(Protocol):
         ...
 
 
+def simulates_drafts(engine: Engine, env: Mapping[str, Any]) -> bool:
+    """Return whether a server with these variables accepts drafts by a set length, whatever they are."""
+    try:
+        return engine.simulates is not None and float(env.get(engine.simulates, 0)) > 0
+    except ValueError:
+        return False
+
+
 def flags_to_argv(flags: Mapping[str, FlagValue]) -> tuple[str, ...]:
     """Return flags as arguments, sorted by name so that YAML order never matters.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from pivotbench.client import LoadPlan, measure, write_requests
 from pivotbench.client.witness import Witness
 from pivotbench.engines import get_engine
-from pivotbench.engines.base import ENDPOINTS
+from pivotbench.engines.base import ENDPOINTS, simulates_drafts
 from pivotbench.evidence import load_in_words
 from pivotbench.lease.state import Record
 from pivotbench.results import Reason, Stage
@@ -52,7 +51,7 @@ def throughput(context: Context) -> None:
                 progress=context.say,
                 witness=witness,
             )
-        if _simulated(engine.simulates, context.request["env"]):
+        if simulates_drafts(engine, context.request["env"]):
             for run in outcome.runs:
                 run["acceptance"]["simulated"] = run["acceptance"]["length"] is not None
         failure = died_or(server, outcome.reason) if outcome.reason else _garbage(outcome.runs)
@@ -66,13 +65,6 @@ def throughput(context: Context) -> None:
         )
     finally:
         server.release()
-
-
-def _simulated(variable: str | None, env: Mapping[str, Any]) -> bool:
-    try:
-        return variable is not None and float(env.get(variable, -1)) > 0
-    except ValueError:
-        return False
 
 
 def _plan(context: Context) -> LoadPlan:
