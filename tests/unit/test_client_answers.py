@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from streaming_server import Stream, StreamingServer
 
 from pivotbench.client import generate
@@ -46,6 +47,35 @@ def test_a_server_that_refuses_logprobs_is_asked_without_and_that_is_told() -> N
     assert "speculation knows no logprobs" in (said.logprobs_refused or "")
     assert [[a.text for a in answers] for answers in said.answers] == [["It is 4"], ["It is 4"]]
     assert asked == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "told", [{"content": [None]}, {"content": [{"logprob": "low"}]}, {"token_logprobs": [[1]]}, [1]]
+)
+def test_a_server_whose_logprobs_cannot_be_read_is_asked_without(told: Any) -> None:
+    async def tells_badly(body: dict[str, Any], stream: Stream) -> None:
+        odd = {"logprobs": told} if body.get("logprobs") else {}
+        await stream.event({"choices": [{"delta": {"content": "It is 4"}, **odd}]})
+        await stream.finish(2, reason="stop")
+
+    with StreamingServer(tells_badly) as server:
+        said = generate(server.url, "openai-chat", "m", ["2+2?"], 16, alive=lambda: True)
+    assert "unreadable event" in (said.logprobs_refused or "")
+    assert [(a.status, a.text, a.logprobs) for a in said.answers[0]] == [("ok", "It is 4", None)]
+
+
+def test_tokens_without_a_logprob_are_an_answer_without_logprobs() -> None:
+    async def tells_none(_: dict[str, Any], stream: Stream) -> None:
+        await stream.event(
+            {"choices": [{"delta": {"content": "4"}, "logprobs": {"content": [{"id": 4, "token": "4"}]}}]}
+        )
+        await stream.finish(1, reason="length")
+
+    with StreamingServer(tells_none) as server:
+        said = generate(server.url, "openai-chat", "m", ["2+2?"], 16, alive=lambda: True)
+    [[answer]] = said.answers
+    assert (answer.status, answer.token_ids, answer.logprobs) == ("ok", [4], None)
+    assert said.logprobs_refused is None
 
 
 def test_a_server_that_refuses_everything_did_not_refuse_logprobs() -> None:

@@ -48,6 +48,9 @@ def test_a_run_warms_up_measures_and_leaves_records_that_give_its_windows(tmp_pa
 
 def test_sglangs_own_dialect_gives_the_same_run(tmp_path: Path) -> None:
     async def answer(body: dict[str, Any], stream: Stream) -> None:
+        if "messages" in body:
+            await stream.refuse(404, "knows no chat form")
+            return
         tokens = body["sampling_params"]["max_new_tokens"]
         text = ""
         for n in range(2, tokens + 1, 2):

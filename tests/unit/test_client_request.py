@@ -11,12 +11,20 @@ import pytest
 from pivotbench.client.connection import Pool
 from pivotbench.client.dialects import Ask, Message
 from pivotbench.client.request import Exchange, Identity, RequestRecord, Target
+from pivotbench.engines.base import Dialect
 from unit.streaming_server import Handler, Stream, StreamingServer
 
 ASK: tuple[Message, ...] = ({"role": "user", "content": "hi"},)
 
 
-def ask_once(handler: Handler, *, tokens: int = 3, stall: float = 5.0, times: int = 1) -> list[RequestRecord]:
+def ask_once(
+    handler: Handler,
+    *,
+    tokens: int = 3,
+    stall: float = 5.0,
+    times: int = 1,
+    dialect: Dialect = "openai-chat",
+) -> list[RequestRecord]:
     async def go(url: str) -> list[RequestRecord]:
         records = []
         with contextlib.closing(Pool(url)) as pool:
@@ -24,10 +32,10 @@ def ask_once(handler: Handler, *, tokens: int = 3, stall: float = 5.0, times: in
                 exchange = Exchange(
                     Identity("w", "text", 1, index, "p"),
                     Ask(ASK, tokens, ignore_eos=True),
-                    "openai-chat",
+                    dialect,
                     asyncio.get_running_loop().time(),
                 )
-                await exchange.run(pool, Target(url, "openai-chat", "m", stall))
+                await exchange.run(pool, Target(url, dialect, "m", stall))
                 records.append(exchange.record(measured=True))
         return records
 
@@ -127,6 +135,107 @@ def test_an_http_error_keeps_what_the_server_said() -> None:
     assert (r.status, r.error) == ("failed", "HTTP 500: kernel exploded")
 
 
+ODD_EVENTS = [
+    "null",
+    "[1]",
+    '"text"',
+    "[" * 100_000,
+    "{",
+    '{"choices": [null]}',
+    '{"choices": {"a": 1}}',
+    '{"choices": [{"delta": [1]}]}',
+    '{"choices": [{"delta": {"content": ["a"]}}]}',
+    '{"choices": [{"text": 5}]}',
+    '{"choices": [{"delta": {"content": "a"}, "logprobs": {"content": [null]}}]}',
+    '{"choices": [{"delta": {"content": "a"}, "logprobs": {"content": [{"logprob": "low"}]}}]}',
+    '{"choices": [{"delta": {"content": "a"}, "logprobs": {"content": [{"id": "x"}]}}]}',
+    '{"choices": [{"delta": {"content": "a"}, "logprobs": {"content": [{"top_logprobs": [1]}]}}]}',
+    '{"usage": "all"}',
+    '{"usage": {"completion_tokens": "x"}}',
+    '{"usage": {"completion_tokens": Infinity}}',
+    '{"usage": {"completion_tokens": 1e30}}',
+    '{"usage": {"prompt_tokens_details": {"cached_tokens": "x"}}}',
+    '{"usage": {"prompt_tokens_details": [1]}}',
+    '{"timings": {"draft_n": [1]}}',
+]
+
+ODD_SGLANG_EVENTS = [
+    "null",
+    '{"text": 5}',
+    '{"text": "a", "meta_info": [1]}',
+    '{"text": "a", "output_ids": ["x"]}',
+    *(
+        f'{{"text": "a", "meta_info": {{"finish_reason": "length", "completion_tokens": 3, {odd}}}}}'
+        for odd in (
+            '"prompt_tokens": "x"',
+            '"output_token_logprobs": [null]',
+            '"output_token_logprobs": [["low", 1, "a"]]',
+            '"output_top_logprobs": [[[1]]]',
+            '"spec_verify_ct": {}',
+            '"spec_correct_drafts_histogram": ["x"]',
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "event"),
+    [("openai-chat", event) for event in ODD_EVENTS]
+    + [("sglang-generate", event) for event in ODD_SGLANG_EVENTS],
+)
+def test_an_event_that_cannot_be_read_fails_its_request_and_nothing_else(
+    dialect: Dialect, event: str
+) -> None:
+    async def odd(body: dict[str, Any], stream: Stream) -> None:
+        if dialect == "sglang-generate" and "messages" in body:
+            await stream.refuse(404, "knows no chat form")
+            return
+        await stream.event(event)
+        if dialect == "openai-chat":
+            await stream.finish(3)
+        else:
+            await stream.event("[DONE]")
+
+    [r] = ask_once(odd, dialect=dialect)
+    assert r.status == "failed" and r.error and r.error.startswith("unreadable event: ")
+    assert is_never_fast(r)
+
+
+def test_what_an_event_says_in_half_characters_can_be_kept() -> None:
+    async def halves(_: dict[str, Any], stream: Stream) -> None:
+        await stream.content("a")
+        await stream.finish(3, reason="\ud83d")
+
+    async def complains(_: dict[str, Any], stream: Stream) -> None:
+        await stream.event({"error": {"message": "bad \ud83d"}})
+
+    assert ask_once(halves)[0].finish_reason == "\ufffd"
+    assert ask_once(complains)[0].error == "reported in the stream: bad \ufffd"
+
+
+def test_a_prompt_with_half_a_character_is_sent_as_it_is() -> None:
+    async def go(url: str) -> str:
+        with contextlib.closing(Pool(url)) as pool:
+            ask = Ask(({"role": "user", "content": "cut \ud83d here"},), 3, ignore_eos=True)
+            began = asyncio.get_running_loop().time()
+            exchange = Exchange(Identity("w", "text", 1, 0, "p"), ask, "openai-chat", began)
+            await exchange.run(pool, Target(url, "openai-chat", "m", 5.0))
+            return exchange.status
+
+    with StreamingServer(good) as server:
+        assert asyncio.run(go(server.url)) == "ok"
+        assert server.bodies[0]["messages"][0]["content"] == "cut \ud83d here"
+
+
+@pytest.mark.parametrize("status", [401, 429, 500, 503])
+def test_a_chat_form_that_is_refused_for_another_reason_fails_the_request(status: int) -> None:
+    async def fails(_: dict[str, Any], stream: Stream) -> None:
+        await stream.refuse(status, "too busy")
+
+    [r] = ask_once(fails, dialect="sglang-generate")
+    assert (r.status, r.error) == ("failed", f"asked for the chat form: HTTP {status}: too busy")
+
+
 def test_silence_is_a_timeout_although_pings_go_on() -> None:
     async def hangs(_: dict[str, Any], stream: Stream) -> None:
         await stream.content("a")
@@ -169,15 +278,15 @@ def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch)
     assert ask_once(good)[0].status == "ok"
 
 
-@pytest.mark.parametrize("has_chat_form", [True, False])
-def test_sglang_is_asked_in_the_models_chat_form_before_time_begins(has_chat_form: bool) -> None:
+@pytest.mark.parametrize("refusal", [None, 400, 404])
+def test_sglang_is_asked_in_the_models_chat_form_before_time_begins(refusal: int | None) -> None:
     async def sglang(body: dict[str, Any], stream: Stream) -> None:
         if "messages" in body:
             await asyncio.sleep(1.0)
-            if has_chat_form:
+            if refusal is None:
                 await stream.whole({"tokens": [1, 5, 2], "count": 3})
             else:
-                await stream.refuse(400, "no chat template")
+                await stream.refuse(refusal, "no chat template")
             return
         meta = {"completion_tokens": 1, "finish_reason": {"type": "stop"}}
         await stream.event({"text": "Hello", "meta_info": meta})
@@ -196,4 +305,4 @@ def test_sglang_is_asked_in_the_models_chat_form_before_time_begins(has_chat_for
         asked = server.bodies[-1]
     assert record.status == "ok" and record.e2e_seconds is not None and record.e2e_seconds < 0.9
     sent = {name: asked[name] for name in ("input_ids", "text") if name in asked}
-    assert sent == ({"input_ids": [1, 5, 2]} if has_chat_form else {"text": "hi"})
+    assert sent == ({"input_ids": [1, 5, 2]} if refusal is None else {"text": "hi"})

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -17,6 +18,8 @@ import pytest
 from pivotbench.client import crew, sender
 from pivotbench.client.crew import CrewSender
 from pivotbench.client.dialects import Ask
+from pivotbench.client.member import Member
+from pivotbench.client.messages import End, Send, pack, receive
 from pivotbench.client.request import Exchange, Identity, Target
 from pivotbench.client.sender import LocalSender, open_sender
 from pivotbench.errors import UserError
@@ -29,6 +32,8 @@ async def answer(body: dict[str, Any], stream: Stream) -> None:
         return
     for text in "abc":
         await stream.content(text)
+    if body["max_tokens"] == 500:
+        await stream.event({"choices": [None]})
     if body["max_tokens"] == 99:
         await asyncio.sleep(30)
     await stream.finish(3)
@@ -48,15 +53,16 @@ def test_answers_come_back_as_from_one_process() -> None:
     async def go(url: str) -> None:
         async with CrewSender(Target(url, "openai-chat", "m", 20.0), 2) as crew:
             pids = [hand.process.pid for hand in crew._hands]
-            whole, refused, cut, judged = (exchange(i, tokens) for i, tokens in enumerate((3, 400, 99, 99)))
-            tasks = [asyncio.create_task(crew.run(e)) for e in (whole, refused, cut, judged)]
-            await asyncio.wait(tasks[:2])
+            whole, refused, odd, cut, judged = map(exchange, range(5), (3, 400, 500, 99, 99))
+            tasks = [asyncio.create_task(crew.run(e)) for e in (whole, refused, odd, cut, judged)]
+            await asyncio.wait(tasks[:3])
             while len(cut.chunks) < 3 or len(judged.chunks) < 3:
                 await asyncio.sleep(0.02)
             judged.status, judged.error = "failed", "in flight when the server died"
-            for task in tasks[2:]:
+            judged.end_seconds = 7.0
+            for task in tasks[3:]:
                 task.cancel()
-            await asyncio.gather(*tasks[2:], return_exceptions=True)
+            await asyncio.gather(*tasks[3:], return_exceptions=True)
             assert crew.cpu_seconds() > time.process_time()
         assert crew.lag_p99_seconds(0, time.monotonic()) is not None
         assert alive(pids) == []
@@ -65,11 +71,31 @@ def test_answers_come_back_as_from_one_process() -> None:
         assert record.chunk_seconds == sorted(record.chunk_seconds) and record.ttft_seconds is not None
         assert 0 < record.sent_seconds < record.chunk_seconds[0]
         assert (refused.status, refused.error) == ("failed", "HTTP 400: too hot")
+        assert odd.status == "failed" and "unreadable event" in (odd.error or "")
+        assert odd.record(measured=True).text == "abc"
         assert (cut.status, cut.record(measured=False).text) == ("cut", "abc")
         assert (judged.status, judged.error) == ("failed", "in flight when the server died")
+        assert judged.record(measured=True).end_seconds == 7.0
 
     with StreamingServer(answer) as server:
         asyncio.run(go(server.url))
+
+
+def test_a_fault_of_the_client_in_another_process_is_a_failure_and_not_a_cut() -> None:
+    async def go() -> Any:
+        told: list[bytes] = []
+        carrier = SimpleNamespace(run=lambda exchange: exchange.no_such_method())
+        member = Member(carrier, SimpleNamespace(write=told.append))  # type: ignore[arg-type]
+        sent = exchange(0, 3)
+        orders, said = asyncio.StreamReader(), asyncio.StreamReader()
+        orders.feed_data(pack(Send(0, sent.identity, sent.ask, sent.dialect, sent.origin)) + pack(End()))
+        await member.listen(orders)
+        await asyncio.gather(*member._tasks.values())
+        said.feed_data(told[-1])
+        return (await receive(said)).outcome
+
+    outcome = asyncio.run(go())
+    assert outcome["status"] == "failed" and "no_such_method" in outcome["error"]
 
 
 def test_the_collector_of_cycles_is_off_only_while_load_is_sent() -> None:

@@ -102,7 +102,8 @@ class _Interviewer:
             await asyncio.wait({asking}, timeout=0.25)
             died = not asking.done() and not await asyncio.to_thread(self._alive)
         asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
+        with contextlib.suppress(asyncio.CancelledError):
+            await asking
         if died or (exchange.connection_lost and await self._is_gone()):
             with_what = " with logprobs" if detailed else ""
             self._said.failure = Reason.of(
@@ -121,7 +122,7 @@ class _Interviewer:
 
 
 def _answer(prompt: str, exchange: Exchange) -> Answer:
-    record, tally = exchange.record(measured=True), exchange.reader.tally
+    record, tally = exchange.record(measured=True), exchange.tally
     ids, logprobs, alternatives = tally.token_ids, tally.logprobs, tally.alternatives
     with_text = (record.output_tokens or 0) - (record.finish_reason == "stop")
     whole = ids is not None and len(ids) >= with_text

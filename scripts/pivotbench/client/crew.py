@@ -111,7 +111,7 @@ class Hand:
             return
         judged = exchange.status != "cut"
         for name, value in progress.outcome.items():
-            if not (judged and name in ("status", "error")):
+            if not (judged and name in ("status", "error", "end_seconds")):
                 setattr(exchange, name, value)
         if not ended.done():
             ended.set_result(None)

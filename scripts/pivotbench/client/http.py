@@ -17,7 +17,7 @@ SIZE_LINE_LIMIT_BYTES = 1024
 
 
 class BadResponseError(Exception):
-    """What came back is no HTTP/1.1 answer."""
+    """What came back is no HTTP/1.1 answer, or none to what was asked."""
 
 
 @dataclass(frozen=True)

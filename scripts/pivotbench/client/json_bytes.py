@@ -9,8 +9,11 @@ import orjson
 
 
 def encode(value: Any) -> bytes:
-    """Return a value as JSON in UTF-8."""
-    return orjson.dumps(value)
+    """Return a value as JSON in UTF-8; half a surrogate pair, which UTF-8 cannot say, is escaped."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value).encode()
 
 
 def decode(data: bytes) -> Any:
@@ -22,4 +25,7 @@ def decode(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except ValueError:
-        return json.loads(data.decode("utf-8", errors="replace"))
+        try:
+            return json.loads(data.decode("utf-8", errors="replace"))
+        except RecursionError:
+            raise ValueError("nested too deeply") from None

@@ -19,7 +19,7 @@ from pivotbench.client.sender import LocalSender
 
 REPORT_SECONDS = 0.25
 
-OUTCOME = ("ask", "status", "error", "connection_lost", "sent_seconds", "end_seconds", "reader")
+OUTCOME = ("ask", "status", "error", "connection_lost", "sent_seconds", "end_seconds", "tally", "counts")
 
 
 class Member:
@@ -64,6 +64,9 @@ class Member:
         self._exchanges[number], self._reported[number] = exchange, 0
         try:
             await self._sender.run(exchange)
+        except Exception as error:
+            # Nobody awaits this task: what is wrong is told where the exchange is.
+            exchange.status, exchange.error = "failed", f"in the client: {type(error).__name__}: {error}"
         finally:
             self._say_progress(number, {name: getattr(exchange, name) for name in OUTCOME})
             del self._exchanges[number], self._reported[number], self._tasks[number]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from pivotbench.client.connection import Pool
+from pivotbench.client.connection import Pool, Reply
 from pivotbench.client.dialects import (
+    UNREADABLE,
     AnswerError,
     Ask,
     Chunk,
+    Tally,
     body_of,
     chat_form,
     chat_form_body,
@@ -24,6 +27,9 @@ from pivotbench.client.http import BadResponseError
 from pivotbench.client.json_bytes import decode, encode
 from pivotbench.client.sse import END_MARK, EventParser
 from pivotbench.engines.base import Dialect
+
+# What a server says that knows no chat form, or whose model has none.
+NO_CHAT_FORM = (400, 404)
 
 RequestStatus = Literal["ok", "failed", "short", "timeout", "cut"]
 
@@ -103,7 +109,10 @@ class RequestRecord:
 
 @dataclass(eq=False)
 class Exchange:
-    """A request in flight. ``origin`` is the run's start on the event loop's clock."""
+    """A request in flight. ``origin`` is the run's start on the event loop's clock.
+
+    ``tally`` and ``counts`` (see Reader) are the server's account once the exchange is over.
+    """
 
     identity: Identity
     ask: Ask
@@ -115,9 +124,11 @@ class Exchange:
     chunks: list[Chunk] = field(default_factory=list)
     sent_seconds: float = 0.0
     end_seconds: float | None = None
+    tally: Tally = field(default_factory=Tally)
+    counts: bool = False
 
     def __post_init__(self) -> None:
-        self.reader = reader_of(self.dialect)
+        self._reader = reader_of(self.dialect)
         self._events = EventParser()
         self._ended = False
 
@@ -135,25 +146,22 @@ class Exchange:
                 self.ask = await in_chat_form(self.ask, pool, target)
                 body = encode(body_of(target.dialect, self.ask, target.model_name))
                 reply = await pool.post(pool.address.post(path_of(target.dialect), body), self)
+            self._judge(reply)
         except TimeoutError:
             self._fail("timeout", f"no token for {target.stall_seconds:g} s, or slower than a token a second")
         except AnswerError as error:
-            self._fail("failed", f"reported in the stream: {error}")
+            self._fail("failed", str(error))
         except OSError as error:
             self.connection_lost = True
             self._fail("failed", f"connection lost: {type(error).__name__}: {error}")
         except BadResponseError as error:
             self._fail("failed", str(error))
-        except ValueError as error:
-            self._fail("failed", f"not a JSON event: {error}")
-        else:
-            if reply.status != 200:
-                said = reply.body.decode("utf-8", errors="replace")[:300]
-                self._fail("failed", f"HTTP {reply.status}: {said}")
-            else:
-                self._judge_end()
         finally:
             self._watching.cancel()
+            self.counts = self._reader.counts
+            if self.status not in ("ok", "short"):
+                with contextlib.suppress(*UNREADABLE):
+                    self.tally = self._reader.tally
         if self.end_seconds is None:
             self.end_seconds = time.monotonic() - self.origin
 
@@ -162,14 +170,17 @@ class Exchange:
         self.sent_seconds = seconds - self.origin
 
     def received(self, body: bytes, seconds: float) -> None:
-        """Take a piece of the stream. Raises AnswerError, and ValueError for what is no JSON."""
+        """Take a piece of the stream. Raises AnswerError."""
         at = seconds - self.origin
-        reader = self.reader
+        reader = self._reader
         for data in self._events.feed(body):
             if data == END_MARK:
                 self._ended = True
                 continue
-            chunk = reader.read_json(data, at)
+            try:
+                chunk = reader.read_json(data, at)
+            except UNREADABLE as error:
+                raise unreadable(error) from None
             if chunk:
                 self.chunks.append(chunk)
                 self._newest = seconds
@@ -186,10 +197,18 @@ class Exchange:
             self._watching = loop.call_at(until, self._watch, silence, stall_seconds, slowest)
 
     def _fail(self, status: RequestStatus, error: str) -> None:
-        self.status, self.error = status, error
+        self.status, self.error = status, mended(error)
 
-    def _judge_end(self) -> None:
-        tally, asked = self.reader.tally, self.ask.max_tokens
+    def _judge(self, reply: Reply) -> None:
+        """Set status and tally by how the answer ended. Raises AnswerError."""
+        if reply.status != 200:
+            self._fail("failed", http_error(reply))
+            return
+        try:
+            self.tally = tally = self._reader.tally
+        except UNREADABLE as error:
+            raise unreadable(error) from None
+        asked = self.ask.max_tokens
         if tally.finish_reason is None or not self._ended:
             missing = "a finish reason" if tally.finish_reason is None else "its end mark"
             self._fail("short", f"the stream ended without {missing}")
@@ -204,7 +223,7 @@ class Exchange:
         TTFT runs to the first chunk with text (or, if no token has text, to the first token); the end is
         the event with the finish reason; TPOT = (e2e - ttft) / (output tokens - 1).
         """
-        tally, chunks, sent = self.reader.tally, self.chunks, self.sent_seconds
+        tally, chunks, sent = self.tally, self.chunks, self.sent_seconds
         ok = self.status == "ok"
         stream_tokens = sum(chunk.tokens for chunk in chunks)
         output_tokens = tally.output_tokens if ok or self.status == "short" else None
@@ -218,7 +237,7 @@ class Exchange:
             **vars(self.identity),
             measured=measured,
             status=self.status,
-            finish_reason=tally.finish_reason,
+            finish_reason=tally.finish_reason and mended(tally.finish_reason),
             error=self.error,
             prompt_tokens=tally.prompt_tokens,
             cached_tokens=tally.cached_tokens,
@@ -231,7 +250,7 @@ class Exchange:
             tpot_seconds=(end - first) / (total - 1) if timed and first is not None and total > 1 else None,
             e2e_seconds=end - begin if ok else None,
             chunk_seconds=[chunk.seconds for chunk in chunks],
-            chunk_tokens=spread_tokens(chunks, total, counts=self.reader.counts),
+            chunk_tokens=spread_tokens(chunks, total, counts=self.counts),
             draft_proposed=tally.draft_proposed,
             draft_accepted=tally.draft_accepted,
             verify_steps=tally.verify_steps,
@@ -244,20 +263,40 @@ class Exchange:
 async def in_chat_form(ask: Ask, pool: Pool, target: Target) -> Ask:
     """Return the ask with its messages' tokens in the model's chat form, where the dialect needs them.
 
-    A model without a chat form is asked with their plain text. Raises OSError, BadResponseError, ValueError.
+    A model without a chat form is asked with their plain text. Raises OSError, BadResponseError.
     """
     path = chat_form_path(target.dialect)
     if path is None or ask.prompt_ids is not None:
         return ask
     whole, body = Whole(), encode(chat_form_body(ask, target.model_name))
     reply = await pool.post(pool.address.post(path, body), whole)
-    answer = decode(whole.body) if reply.status == 200 else None
-    return replace(ask, prompt_ids=chat_form(answer))
+    if reply.status in NO_CHAT_FORM:
+        return ask
+    if reply.status != 200:
+        raise BadResponseError(f"asked for the chat form: {http_error(reply)}")
+    try:
+        return replace(ask, prompt_ids=chat_form(decode(whole.body)))
+    except ValueError as error:
+        raise BadResponseError(f"asked for the chat form: not JSON: {error}") from None
+
+
+def http_error(reply: Reply) -> str:
+    """Return the status of an answer that is none, and the beginning of what the server said with it."""
+    return f"HTTP {reply.status}: {reply.body.decode('utf-8', errors='replace')[:300]}"
+
+
+def unreadable(error: Exception) -> AnswerError:
+    """Return the error of an answer that could not be read for what ``error`` says."""
+    return AnswerError(f"unreadable event: {type(error).__name__}: {str(error)[:300]}")
 
 
 def whole_text(chunks: list[Chunk]) -> str:
-    """Return the chunks' text; surrogate pairs that were cut apart are joined, lone halves are U+FFFD."""
-    text = "".join(chunk.text for chunk in chunks)
+    """Return the chunks' text as one; see mended."""
+    return mended("".join(chunk.text for chunk in chunks))
+
+
+def mended(text: str) -> str:
+    """Return a text that UTF-8 can hold: halves of a surrogate pair are joined, lone ones are U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -12,11 +12,19 @@ from typing import Any
 
 from pivotbench.client.dialects.asks import Ask, Message
 from pivotbench.client.dialects.openai import OpenAIReader, chat_body, completions_body
-from pivotbench.client.dialects.reading import AnswerError, Chunk, Reader, Tally, spread_tokens
+from pivotbench.client.dialects.reading import (
+    UNREADABLE,
+    AnswerError,
+    Chunk,
+    Reader,
+    Tally,
+    spread_tokens,
+)
 from pivotbench.client.dialects.sglang import SGLangGenerateReader, generate_body
 from pivotbench.engines.base import Dialect
 
 __all__ = [
+    "UNREADABLE",
     "AnswerError",
     "Ask",
     "Chunk",

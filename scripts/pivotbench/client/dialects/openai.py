@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from pivotbench.client.dialects.asks import TOP_LOGPROBS, Ask, plain_text
-from pivotbench.client.dialects.reading import Chunk, Tally, first, raise_reported, read_speculation
+from pivotbench.client.dialects.reading import (
+    Alternative,
+    Chunk,
+    Tally,
+    count,
+    first,
+    logprob,
+    raise_reported,
+    read_speculation,
+    token_ids,
+    told,
+)
 from pivotbench.client.json_bytes import decode
 
 
@@ -51,7 +62,7 @@ class OpenAIReader:
         self._meta: dict[str, Any] = {}
 
     def read(self, event: dict[str, Any], seconds: float) -> Chunk | None:
-        """Return the chunk in one event, if it carries text or tokens. Raises AnswerError."""
+        """Return the chunk in one event, if it carries text or tokens; raises as read_json."""
         get = event.get
         if get("error"):
             raise_reported(event)
@@ -63,7 +74,7 @@ class OpenAIReader:
             self._timings.update(timings)
             running = timings.get("predicted_n", running)
         if running is not None:
-            self._tally.output_tokens = int(running)
+            self._tally.output_tokens = running = count(running)
         choices = get("choices")
         if not choices:
             return None
@@ -80,17 +91,17 @@ class OpenAIReader:
             tokens = 1 if text and not self.counts else 0
         else:
             self.counts = True
-            tokens = max(0, int(running) - self._counted)
+            tokens = max(0, running - self._counted)
         self._counted += tokens
         return Chunk(seconds, text, tokens) if text or tokens else None
 
     def read_json(self, data: bytes, seconds: float) -> Chunk | None:
-        """Read an event as it came. Raises AnswerError, and ValueError for what is no JSON."""
+        """Read an event as it came. Raises AnswerError, or one of UNREADABLE."""
         return self.read(decode(data), seconds)
 
     @property
     def tally(self) -> Tally:
-        """The server's account as of the newest event."""
+        """The server's account as of the newest event. Raises one of UNREADABLE."""
         tally, usage, timings = self._tally, self._usage, self._timings
         read_speculation(tally, self._meta)
         details = usage.get("prompt_tokens_details") or {}
@@ -106,27 +117,36 @@ class OpenAIReader:
         return tally
 
     def _read_logprobs(self, logprobs: dict[str, Any]) -> None:
-        """Read one chunk's: entries under `content`, or /v1/completions' list `token_logprobs`."""
+        """Read one chunk's: entries under `content`, or /v1/completions' list `token_logprobs`.
+
+        An entry may lack its id or its logprob: the answer has then fewer of them than tokens.
+        """
         entries = logprobs.get("content") or []
-        ids = [entry["id"] for entry in entries if "id" in entry]
-        values = [entry["logprob"] for entry in entries] or logprobs.get("token_logprobs") or []
+        ids = token_ids([entry["id"] for entry in entries if "id" in entry])
+        values = [entry["logprob"] for entry in entries if "logprob" in entry]
+        values = [logprob(value) for value in values or logprobs.get("token_logprobs") or []]
         if ids:
             self._tally.token_ids = (self._tally.token_ids or []) + ids
         if values:
             self._tally.logprobs = (self._tally.logprobs or []) + values
-        alternatives = [
-            [(top.get("id"), top.get("token"), top.get("logprob")) for top in entry.get("top_logprobs") or []]
-            for entry in entries
-        ]
+        alternatives = [[_alternative(top) for top in entry.get("top_logprobs") or []] for entry in entries]
         if any(alternatives):
             self._tally.alternatives = (self._tally.alternatives or []) + alternatives
+
+
+def _alternative(top: dict[str, Any]) -> Alternative:
+    return told(top.get("id"), int), told(top.get("token"), str), logprob(top.get("logprob"))
 
 
 def _text(choice: dict[str, Any]) -> str:
     """Return what one choice adds; reasoning text goes by either of two names and comes first."""
     delta = choice.get("delta")
-    if not delta:
-        return choice.get("text") or ""
-    reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-    content = delta.get("content") or ""
-    return reasoning + content if reasoning else content
+    if delta:
+        text = delta.get("content") or ""
+        if reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
+            text = reasoning + text
+    else:
+        text = choice.get("text") or ""
+    if not isinstance(text, str):
+        raise TypeError(f"{text!r} is no text")
+    return text

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+T = TypeVar("T")
+
+# No answer is so long; a larger count would not fit the columns of requests.parquet.
+MOST_TOKENS = 2**31
 
 
 class Chunk(NamedTuple):
@@ -32,12 +37,16 @@ class Tally:
     accept_histogram: list[int] | None = None
     finish_reason: str | None = None
     token_ids: list[int] | None = None
-    logprobs: list[float] | None = None
+    logprobs: list[float | None] | None = None
     alternatives: list[list[Alternative]] | None = None
 
 
 class AnswerError(Exception):
-    """The server reported an error inside a stream that began well."""
+    """A stream that began well holds an error the server reports, or an event that cannot be read."""
+
+
+# What reading an event of another form than expected may raise.
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class Reader(Protocol):
@@ -52,15 +61,15 @@ class Reader(Protocol):
 
     @property
     def tally(self) -> Tally:
-        """The server's account as of the newest event."""
+        """The server's account as of the newest event. Raises one of UNREADABLE."""
         ...
 
     def read(self, event: dict[str, Any], seconds: float) -> Chunk | None:
-        """Return the chunk in one event, if it carries text or tokens. Raises AnswerError."""
+        """Return the chunk in one event, if it carries text or tokens; raises as read_json."""
         ...
 
     def read_json(self, data: bytes, seconds: float) -> Chunk | None:
-        """Read an event as it came. Raises AnswerError, and ValueError for what is no JSON."""
+        """Read an event as it came. Raises AnswerError, and one of UNREADABLE for what is no such event."""
         ...
 
 
@@ -94,13 +103,18 @@ def spread_tokens(chunks: Sequence[Chunk], total: int, *, counts: bool) -> list[
 
 
 def raise_reported(event: dict[str, Any]) -> None:
+    """Raise AnswerError with what an event says under `error`, if anything."""
     error = event.get("error")
     if error:
-        raise AnswerError(str(error.get("message", error)) if isinstance(error, dict) else str(error))
+        said = error.get("message", error) if isinstance(error, dict) else error
+        raise AnswerError(f"reported in the stream: {said}")
 
 
 def read_speculation(tally: Tally, meta: dict[str, Any]) -> None:
-    """SGLang renamed these counts over its versions; the newest name is asked first."""
+    """Set what SGLang's `meta_info` counts of drafts; it renamed these over its versions, newest asked first.
+
+    What it does not hold stays as it is.
+    """
     tally.verify_steps = first(meta, "spec_verify_ct", default=tally.verify_steps)
     tally.draft_proposed = first(
         meta,
@@ -118,8 +132,36 @@ def read_speculation(tally: Tally, meta: dict[str, Any]) -> None:
     )
     histogram = meta.get("spec_correct_drafts_histogram") or meta.get("spec_accept_histogram")
     if isinstance(histogram, list):
-        tally.accept_histogram = [int(count) for count in histogram]
+        tally.accept_histogram = [count(steps) for steps in histogram]
 
 
 def first(data: dict[str, Any], *names: str, default: int | None = None) -> int | None:
-    return next((int(data[name]) for name in names if data.get(name) is not None), default)
+    """Return the first count there is under one of the names, else the default."""
+    return next((count(data[name]) for name in names if data.get(name) is not None), default)
+
+
+def count(value: Any) -> int:
+    """Return a count of tokens or drafts. Raises one of UNREADABLE for what is none."""
+    number = int(value)
+    if abs(number) > MOST_TOKENS:
+        raise ValueError(f"{value} is no count of tokens")
+    return number
+
+
+def told(value: Any, kind: type[T]) -> T | None:
+    """Return a value that a server gives as null or as one of this kind. Raises TypeError for another."""
+    if value is None or isinstance(value, kind):
+        return value
+    raise TypeError(f"{value!r} is no {kind.__name__}")
+
+
+def logprob(value: Any) -> float | None:
+    """Return a log probability; null stands for NaN. Raises one of UNREADABLE for what is no number."""
+    return float(value) if isinstance(value, int) else told(value, float)
+
+
+def token_ids(ids: list[Any]) -> list[int]:
+    """Return token ids. Raises TypeError where one is no number."""
+    if not all(isinstance(token, int) for token in ids):
+        raise TypeError(f"{ids} are no token ids")
+    return ids

@@ -10,9 +10,13 @@ from pivotbench.client.dialects.reading import (
     AnswerError,
     Chunk,
     Tally,
+    count,
     first,
+    logprob,
     raise_reported,
     read_speculation,
+    token_ids,
+    told,
 )
 
 _LOGPROBS = {"return_logprob": True, "top_logprobs_num": TOP_LOGPROBS, "return_text_in_logprobs": True}
@@ -47,11 +51,11 @@ class SGLangGenerateReader:
         self._counted = 0
 
     def read(self, event: dict[str, Any], seconds: float) -> Chunk | None:
-        """Return the chunk in one event, if it carries text or tokens. Raises AnswerError."""
+        """Return the chunk in one event, if it carries text or tokens; raises as read_json."""
         return self._take(event, self._added(event.get("text") or ""), seconds)
 
     def read_json(self, data: bytes, seconds: float) -> Chunk | None:
-        """Read an event as it came. Raises AnswerError, and ValueError for what is no JSON."""
+        """Read an event as it came. Raises AnswerError, or one of UNREADABLE."""
         event, added = self._decoder.decode(data)
         if added is None:
             chunk = self.read(event, seconds)
@@ -70,19 +74,23 @@ class SGLangGenerateReader:
             reason = str(finish.get("type")) if isinstance(finish, dict) else str(finish)
             self.finished, self._tally.finish_reason = True, reason
             if reason == "abort":
-                raise AnswerError(f"aborted: {finish.get('message', '') if isinstance(finish, dict) else ''}")
+                said = finish.get("message", "") if isinstance(finish, dict) else ""
+                raise AnswerError(f"reported in the stream: aborted: {said}")
         running = meta.get("completion_tokens")
         if running is None:
             tokens = int(bool(text))
         else:
             self.counts = True
-            tokens = max(0, int(running) - self._counted)
+            tokens = max(0, count(running) - self._counted)
         self._counted += tokens
         return Chunk(seconds, text, tokens) if text or tokens else None
 
     @property
     def tally(self) -> Tally:
-        """The server's account as of the newest event, each of which holds all that came before."""
+        """The server's account as of the newest event, each of which holds all that came before.
+
+        Raises one of UNREADABLE.
+        """
         tally, event = self._tally, self._event
         meta = event.get("meta_info") or {}
         for key, name in (
@@ -95,12 +103,12 @@ class SGLangGenerateReader:
         read_speculation(tally, meta)
         ids = event.get("output_ids", self._decoder.token_ids)
         if isinstance(ids, list):
-            tally.token_ids = ids
+            tally.token_ids = token_ids(ids)
         if meta.get("output_token_logprobs"):
-            tally.logprobs = [entry[0] for entry in meta["output_token_logprobs"]]
+            tally.logprobs = [logprob(entry[0]) for entry in meta["output_token_logprobs"]]
         if meta.get("output_top_logprobs"):
             tally.alternatives = [
-                [(token, text, logprob) for logprob, token, text in place or []]
+                [(told(token, int), told(text, str), logprob(value)) for value, token, text in place or []]
                 for place in meta["output_top_logprobs"]
             ]
         return tally
