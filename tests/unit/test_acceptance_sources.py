@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,11 @@ def test_text_that_is_no_sample_is_no_metric() -> None:
     assert sums("# TYPE a counter\n\n<html>\na{} 1\nb 2 3 4 5\n") == {"a": 1.0}
 
 
+@pytest.mark.parametrize("line", ["a NaN", "a +Inf", "a -Inf", "Not Found", "a 1e999"])
+def test_a_value_that_is_no_finite_number_is_left_out(line: str) -> None:
+    assert sums(f"{line}\na 2\n") == {"a": 2.0}
+
+
 def test_a_counter_that_appears_with_its_first_event_counts_from_zero() -> None:
     after = DraftCounters(output_tokens=30, verify_steps=10)
     assert after.since(DraftCounters(output_tokens=5)) == DraftCounters(output_tokens=25, verify_steps=10)
@@ -142,6 +148,13 @@ def test_cut_requests_which_the_server_counted_widen_what_is_tolerated() -> None
     assert check is not None and check["answers_share"] == 0.8
     assert check["differs"] is False
     assert cross_check(records, DraftCounters(100, verify_steps=70))["differs"] is True  # type: ignore[index]
+
+
+def test_answers_whose_tokens_nobody_counted_have_no_acceptance_to_compare() -> None:
+    uncounted = replace(record(100, verify_steps=40), output_tokens=None)
+    check = cross_check([uncounted], DraftCounters(100, verify_steps=40))
+    assert check is not None
+    assert (check["length"], check["answers_length"], check["differs"]) == (2.5, None, None)
 
 
 def test_a_server_that_drafts_nothing_has_no_acceptance_and_not_one_of_1() -> None:

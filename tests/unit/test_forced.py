@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import scripted
+from pivotbench.engines.base import Engine
 from pivotbench.engines.forced import LONGEST_TOKENS, boundary
 from pivotbench.engines.llamacpp import LLAMACPP
 from pivotbench.engines.sglang import SGLANG
@@ -66,33 +68,68 @@ def test_nobody_there_is_a_why_and_no_exception() -> None:
         assert forced.logprobs is None and "refused" in (forced.why or "").lower()
 
 
-class Letters(http.server.BaseHTTPRequestHandler):
-    """Serves llama.cpp's paths with a letter as token; lists two tokens, "a" and the number asked so far."""
+@contextlib.contextmanager
+def answering(answer: Callable[[str, Any], Any]) -> Iterator[str]:
+    """Serve, for every POST, what ``answer`` makes of its path and JSON body."""
 
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/tokenize":
-            answer: dict[str, Any] = {"tokens": [ord(c) for c in asked["content"]]}
-        else:
-            listed = [{"id": ord("a"), "logprob": -0.5}, {"id": ord("b"), "logprob": -len(asked["prompt"])}]
-            answer = {"completion_probabilities": [{"top_logprobs": listed}]}
-        data = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            data = json.dumps(answer(self.path, asked)).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
 
-    def log_message(self, *_: Any) -> None:
-        """Keep quiet."""
+        def log_message(self, *_: Any) -> None:
+            """Keep quiet."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
 
 
 def test_llamacpp_is_stepped_through_and_an_unlisted_token_is_bounded_by_the_last_listed() -> None:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Letters) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        forced = LLAMACPP.teacher_logprobs(f"http://127.0.0.1:{server.server_address[1]}", "xy", "abz")
-        server.shutdown()
+    def letters(path: str, asked: Any) -> Any:
+        """A letter is a token; two are listed, "a" and "b", which is the less likely the later it comes."""
+        if path == "/tokenize":
+            return {"tokens": [ord(c) for c in asked["content"]]}
+        listed = [{"id": ord("a"), "logprob": -0.5}, {"id": ord("b"), "logprob": -len(asked["prompt"])}]
+        return {"completion_probabilities": [{"top_logprobs": listed}]}
+
+    with answering(letters) as url:
+        forced = LLAMACPP.teacher_logprobs(url, "xy", "abz")
     assert forced.logprobs == (-0.5, -3, -4)
     assert forced.at_most == (2,)
+
+
+@pytest.mark.parametrize("told", ["low", [1], 10**400, {}])
+@pytest.mark.parametrize("engine", [SGLANG, LLAMACPP], ids=lambda engine: engine.name)
+def test_a_logprob_that_is_no_number_is_a_why_and_no_exception(engine: Engine, told: Any) -> None:
+    def odd(path: str, asked: Any) -> Any:
+        if path.endswith("/tokenize"):
+            return {"tokens": [ord(c) for c in asked.get("content") or asked["prompt"]]}
+        return {
+            "completion_probabilities": [{"top_logprobs": [{"id": ord("a"), "logprob": told}]}],
+            "meta_info": {
+                "input_token_logprobs": [[told, token, None] for token in asked.get("input_ids", ())]
+            },
+        }
+
+    with answering(odd) as url:
+        forced = engine.teacher_logprobs(url, "xy", "ab")
+    assert forced.logprobs is None
+    assert (forced.why or "").startswith("the server's answer cannot be read: ")
+
+
+@pytest.mark.parametrize("answer", [{}, {"tokens": None}, {"tokens": [1, 2]}])
+@pytest.mark.parametrize("engine", [SGLANG, LLAMACPP], ids=lambda engine: engine.name)
+def test_an_answer_of_another_form_is_a_why_in_a_sentence(engine: Engine, answer: Any) -> None:
+    with answering(lambda *_: answer) as url:
+        forced = engine.teacher_logprobs(url, "xy", "ab")
+    assert forced.logprobs is None
+    assert (forced.why or "").startswith("the server's answer cannot be read: ")
 
 
 def test_the_continuation_begins_where_the_tokens_part() -> None:

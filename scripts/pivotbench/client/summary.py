@@ -185,7 +185,7 @@ def acceptance(records: Sequence[RequestRecord]) -> dict[str, Any]:
     accepted = sum(r.draft_accepted or 0 for r in drafted)
     steps = sum(r.verify_steps or 0 for r in stepped) if stepped else tokens - accepted
     return {
-        "length": tokens / steps if steps > 0 else None,
+        "length": tokens / steps if tokens > 0 and steps > 0 else None,
         "proposed": _total(r.draft_proposed for r in drafted),
         "accepted": _total(r.draft_accepted for r in drafted),
         "verify_steps": steps,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import math
 import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -91,9 +92,21 @@ def read_counters(
 
 
 def sums(text: str) -> dict[str, float]:
-    """Return each metric's value in Prometheus text, added up over its labels (ranks, workers)."""
+    """Return each metric's value in Prometheus text, added up over its labels (ranks, workers).
+
+    What is no finite number counts for nothing.
+    """
     totals: dict[str, float] = {}
     for line in text.splitlines():
         if sample := _SAMPLE.fullmatch(line):
-            totals[sample[1]] = totals.get(sample[1], 0.0) + float(sample[2])
+            total = totals.get(sample[1], 0.0) + _number(sample[2])
+            if math.isfinite(total):
+                totals[sample[1]] = total
     return totals
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

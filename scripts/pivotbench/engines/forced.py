@@ -43,6 +43,20 @@ def asked(url: str, body: Any) -> Any:
     return answer
 
 
+def number(value: Any) -> float | None:
+    """Return a log probability as a server told it; null stands for NaN. Raises NoAnswer for others."""
+    if value is None:
+        return None
+    if isinstance(value, (int, float)):
+        return float(value)
+    raise NoAnswer(f"the server's answer cannot be read: {str(value)[:50]!r} is no log probability")
+
+
+def unreadable(error: Exception) -> Forced:
+    """Return what comes of an answer of another form than expected."""
+    return Forced(None, why=f"the server's answer cannot be read: {type(error).__name__}: {error}")
+
+
 def boundary(prompt: Sequence[int], whole: Sequence[int]) -> int:
     """Return where the continuation begins in the tokens of prompt and continuation together.
 

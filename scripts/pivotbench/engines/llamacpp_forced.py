@@ -7,7 +7,7 @@ step cost one token. A token beyond the list is bounded by the list's last.
 
 from __future__ import annotations
 
-from pivotbench.engines.forced import LONGEST_TOKENS, Forced, NoAnswer, asked, boundary
+from pivotbench.engines.forced import LONGEST_TOKENS, Forced, NoAnswer, asked, boundary, number, unreadable
 
 # A list of 200 reaches down to -7 to -12 nats and costs a step nothing that can be measured; one of 1,000
 # reaches 3 nats farther for 5 ms of 20, the whole vocabulary of 49,152 takes 0.8 s.
@@ -26,8 +26,8 @@ def teacher_logprobs(url: str, prompt: str, continuation: str) -> Forced:
             if not listed:
                 at_most.append(place - begin)
             values.append(value)
-    except (KeyError, IndexError, TypeError) as error:
-        return Forced(None, why=f"the server's answer has no {error}")
+    except (ArithmeticError, LookupError, TypeError) as error:
+        return unreadable(error)
     except NoAnswer as error:
         return Forced(None, why=str(error))
     return Forced(tuple(values), tuple(at_most))
@@ -50,5 +50,5 @@ def _next_token(url: str, before: list[int], token: int) -> tuple[float | None, 
     listed = asked(f"{url}/completion", body)["completion_probabilities"][0]["top_logprobs"]
     for entry in listed:
         if entry["id"] == token:
-            return entry["logprob"], True
-    return listed[-1]["logprob"], False
+            return number(entry["logprob"]), True
+    return number(listed[-1]["logprob"]), False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pivotbench.engines.forced import LONGEST_TOKENS, Forced, NoAnswer, asked, boundary
+from pivotbench.engines.forced import LONGEST_TOKENS, Forced, NoAnswer, asked, boundary, number, unreadable
 
 
 def teacher_logprobs(url: str, prompt: str, continuation: str) -> Forced:
@@ -22,9 +22,9 @@ def teacher_logprobs(url: str, prompt: str, continuation: str) -> Forced:
         told = asked(f"{url}/generate", body)["meta_info"]["input_token_logprobs"]
         if [entry[1] for entry in told] != body["input_ids"]:
             raise NoAnswer(f"logprobs of {len(told)} tokens were told, not of the {len(whole)} asked for")
-        values = tuple(entry[0] for entry in told[begin:])
-    except (KeyError, IndexError, TypeError) as error:
-        return Forced(None, why=f"the server's answer has no {error}")
+        values = tuple(number(entry[0]) for entry in told[begin:])
+    except (ArithmeticError, LookupError, TypeError) as error:
+        return unreadable(error)
     except NoAnswer as error:
         return Forced(None, why=str(error))
     return Forced(values)
