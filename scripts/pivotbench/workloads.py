@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
-from pivotbench.errors import UserError
+from pivotbench.study.prompts import read_prompts
 
 # Short everyday words: with a leading space nearly every one is a single token in BPE vocabularies.
 WORDS = (
@@ -56,52 +55,18 @@ class Prompts(Protocol):
 
 
 def load_prompts(path: Path) -> list[Prompt]:
-    """Return the prompts of a JSONL file, one object a line; see config/README.md for its forms.
-
-    Without an id a prompt is named by its line. Raises UserError with file and line.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read as a prompt file ({error})") from error
-    prompts = [_parse(line, f"{path}:{n}", n) for n, line in enumerate(lines, 1) if line.strip()]
-    if not prompts:
-        raise UserError(f'{path}: holds no prompt; give one JSON object a line with a "prompt"')
-    if len({prompt.id for prompt in prompts}) < len(prompts):
-        raise UserError(f"{path}: two prompts share an id; give each its own")
-    return prompts
+    """Return the prompts of a JSONL file in one of the forms of study.prompts. Raises UserError."""
+    return [_prompt(entry) for entry in read_prompts(path)]
 
 
-def _parse(line: str, where: str, number: int) -> Prompt:
-    try:
-        data: Any = json.loads(line)
-    except ValueError as error:
-        raise UserError(f"{where}: not a JSON object ({error})") from error
-    data = data if isinstance(data, dict) else {}
-    later: tuple[str, ...] = ()
-    if isinstance(data.get("prompt"), str):
-        messages = [{"role": "user", "content": data["prompt"]}]
-    elif isinstance(data.get("messages"), list) and data["messages"]:
-        messages = data["messages"]
-    elif isinstance(data.get("turns"), list) and data["turns"]:
-        system, (opening, *rest) = data.get("system"), data["turns"]
-        messages = [{"role": "system", "content": system}] if system is not None else []
+def _prompt(entry: dict[str, Any]) -> Prompt:
+    messages, later = entry.get("messages"), ()
+    if messages is None:
+        opening, *rest = entry.get("turns") or [entry["prompt"]]
+        messages = [{"role": "system", "content": entry["system"]}] if "system" in entry else []
         messages += [{"role": "user", "content": opening}]
         later = tuple(rest)
-    else:
-        raise UserError(f'{where}: needs a "prompt" (text), "messages" (a list) or "turns" (a list)')
-    for message in messages:
-        if not isinstance(message, dict) or not all(
-            isinstance(message.get(k), str) for k in ("role", "content")
-        ):
-            raise UserError(f'{where}: each message needs a "role" and a "content", both text')
-    if not all(isinstance(text, str) for text in later):
-        raise UserError(f"{where}: each turn must be text")
-    return Prompt(
-        id=str(data.get("id", f"line-{number}")),
-        messages=tuple({"role": m["role"], "content": m["content"]} for m in messages),
-        later=later,
-    )
+    return Prompt(id=entry["id"], messages=tuple(messages), later=later)
 
 
 class TextPrompts:

@@ -164,7 +164,7 @@ def test_a_server_that_refuses_every_request_is_not_asked_for_ever(tmp_path: Pat
 
 
 def test_a_conversation_is_sent_turn_by_turn_with_the_real_answers(tmp_path: Path) -> None:
-    talks = text(tmp_path, *({"id": f"t{i}", "system": "s", "turns": ["one", "two"]} for i in range(2)))
+    talks = text(tmp_path, *({"id": f"t{i}", "system": f"s{i}", "turns": ["one", "two"]} for i in range(2)))
     with StreamingServer(paced(0.001)) as server:
         outcome, _ = load(server, plan_of({**talks, "concurrency": [2]}))
         bodies = server.bodies

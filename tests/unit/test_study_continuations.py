@@ -23,6 +23,7 @@ GOOD = '{"id": "a", "prompt": "One, two,", "continuation": " three"}\n'
         (GOOD.replace("prompt", "promt"), 1, "did you mean 'prompt'?"),
         ('{"id": "a", "prompt": "x"}\n', 1, "continuation: must be text"),
         ('{"id": "a", "prompt": " ", "continuation": "x"}\n', 1, "prompt: must be text"),
+        (GOOD.replace("three", r"\ud83d"), 1, "half a character"),
         (GOOD + "\n" + GOOD, 3, "the same id as line 1"),
         ("\n", 1, "holds no continuation"),
     ],

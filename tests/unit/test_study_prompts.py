@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from study_samples import RIGHT, write_study
+import yaml
+from study_samples import RIGHT, changed, write_study
 
 from pivotbench.errors import UserError
-from pivotbench.study import load_study
-from pivotbench.study.prompts import check_prompts
+from pivotbench.study import load_study, source
+from pivotbench.study.prompts import read_prompts
 
 GOOD = '{"id": "a", "prompt": "Say a."}\n'
 
@@ -37,6 +39,10 @@ WRONG = [
     ("system alone", '{"id": "a", "system": "s", "prompt": "x"}\n', 1, "system: belongs to turns"),
     ("blank system", '{"id": "a", "system": "", "turns": ["x"]}\n', 1, "system: must be text"),
     ("turns twice", '{"id": "a", "turns": ["x"]}\n{"id": "b", "turns": ["x"]}\n', 2, "same prompt as line 1"),
+    ("half a character", GOOD + r'{"id": "b", "prompt": "cut \ud83d here"}' + "\n", 2, "half a character"),
+    ("half a character as id", r'{"id": "\ud83d", "prompt": "x"}' + "\n", 1, "half a character"),
+    ("half in a turn", r'{"id": "a", "turns": ["x", "\ude00"]}' + "\n", 1, "half a character"),
+    ("half a key", r'{"id": "a", "prompt": "x", "\ud83d": 1}' + "\n", 1, "half a character"),
     ("empty", "", 1, "holds no prompt"),
     ("blank lines", "\n\n", 1, "holds no prompt"),
     ("nested", '{"id": "a", "prompt": ' + "[" * 100_000 + "\n", 1, "not valid JSON"),
@@ -67,15 +73,32 @@ def test_the_file_is_named_as_the_study_was(tmp_path: Path, monkeypatch: pytest.
         load_study(Path("study.yaml"))
 
 
+def test_an_escaped_pair_of_halves_is_a_character(tmp_path: Path) -> None:
+    file = tmp_path / "p.jsonl"
+    file.write_text(r'{"id": "a", "prompt": "\ud83d\ude00"}')
+    assert read_prompts(file)[0]["prompt"] == "\N{GRINNING FACE}"
+
+
+@pytest.mark.parametrize("loader", [yaml.SafeLoader, source._LOADER])
+@pytest.mark.parametrize("line", [r'{ask: "cut \ud83d here"}', r'{ask: "2+2?", contains: "\ude00"}'])
+def test_half_a_character_in_a_smoke_prompt_is_refused_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loader: Any, line: str
+) -> None:
+    monkeypatch.setattr(source, "_LOADER", loader)
+    study = write_study(tmp_path, changed('{ask: "Name a colour."}', line))
+    with pytest.raises(UserError, match=r"study\.yaml:16: .*(half a character|invalid Unicode)"):
+        load_study(study)
+
+
 def test_unicode_line_separators_do_not_end_a_line(tmp_path: Path) -> None:
     file = tmp_path / "p.jsonl"
     file.write_text('{"id": "a", "prompt": "one\u2028two"}\n', encoding="utf-8")
-    assert check_prompts(file, file) == 1
+    assert len(read_prompts(file)) == 1
 
 
 def test_conversations_of_several_turns_are_right_but_not_at_a_rate(tmp_path: Path) -> None:
     file = tmp_path / "p.jsonl"
     file.write_text('{"id": "a", "turns": ["x"]}\n{"id": "b", "system": "s", "turns": ["x", "y"]}\n')
-    assert check_prompts(file, file) == 2
+    assert len(read_prompts(file)) == 2
     with pytest.raises(UserError, match=r"p\.jsonl:2: turns: .* give concurrency alone"):
-        check_prompts(file, file, conversations=False)
+        read_prompts(file, file, conversations=False)

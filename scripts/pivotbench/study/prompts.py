@@ -1,4 +1,4 @@
-"""Whether a prompt file can be sent: one JSON object a line, each with an id and something to say.
+"""Prompt files: one JSON object a line, each with an id and something to say.
 
 A line is ``{"id": "...", "prompt": "..."}``, or ``{"id": "...", "messages": [{"role": "user", "content":
 "..."}]}`` for a conversation that has one answer left to give, or ``{"id": "...", "turns": ["...", "..."]}``,
@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.errors import UserError
-from pivotbench.study.wording import quoted, suggestion
+from pivotbench.study.json_lines import read_objects
+from pivotbench.study.wording import quoted
 
 MAX_BYTES = 64 << 20
 _SHAPES = ("prompt", "messages", "turns")
@@ -20,19 +21,27 @@ _KEYS = ("id", *_SHAPES, "system")
 _ROLES = ("system", "user", "assistant")
 
 
-def check_prompts(file: Path, shown: Path, *, conversations: bool = True) -> int:
-    """Return the number of prompts in ``file``; without ``conversations`` none may have several turns.
+def read_prompts(
+    file: Path, shown: Path | None = None, *, conversations: bool = True
+) -> list[dict[str, Any]]:
+    """Return the prompts in ``file``, in order; without ``conversations`` none may have several turns.
 
     Raises UserError that names the file (as ``shown``) and line of the first line that is not a prompt, of
     an id or a prompt used twice, and for an empty file.
     """
+    shown = shown or file
+    prompts: list[dict[str, Any]] = []
     ids: dict[str, int] = {}
     contents: dict[str, int] = {}
-    for number, line in enumerate(_lines(file, shown), start=1):
-        if not line.strip():
-            continue
-        where = f"{shown}:{number}"
-        prompt = _object(line, where)
+    for number, where, prompt in read_objects(
+        file,
+        shown,
+        keys=_KEYS,
+        example='{"id": ..., "prompt": ...}',
+        max_bytes=MAX_BYTES,
+        too_large=f"larger than {MAX_BYTES >> 20} MiB; use fewer prompts",
+    ):
+        _check(prompt, where)
         for kind, value, seen in (
             ("id", prompt["id"], ids),
             ("prompt", json.dumps([prompt.get(key) for key in (*_SHAPES, "system")]), contents),
@@ -44,36 +53,13 @@ def check_prompts(file: Path, shown: Path, *, conversations: bool = True) -> int
             raise UserError(
                 f"{where}: turns: the next turn waits for an answer and has no rate; give concurrency alone"
             )
-    if not ids:
+        prompts.append(prompt)
+    if not prompts:
         raise UserError(f"{shown}:1: holds no prompt; write one JSON object a line")
-    return len(ids)
+    return prompts
 
 
-def _lines(file: Path, shown: Path) -> list[str]:
-    try:
-        if file.stat().st_size > MAX_BYTES:
-            raise UserError(f"{shown}: larger than {MAX_BYTES >> 20} MiB; use fewer prompts")
-        data = file.read_bytes()
-    except OSError as error:
-        raise UserError(f"{shown}: cannot be read: {error.strerror}") from None
-    try:
-        return data.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{shown}:{line}: not UTF-8 text; save the file as UTF-8") from None
-
-
-def _object(line: str, where: str) -> dict[str, Any]:
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        problem = getattr(error, "msg", "cannot be parsed")
-        raise UserError(f"{where}: not valid JSON: {problem}; write one object a line") from None
-    if not isinstance(data, dict):
-        raise UserError(f'{where}: not an object; write {{"id": ..., "prompt": ...}}')
-    for key in data:
-        if key not in _KEYS:
-            raise UserError(f"{where}: {quoted(key)}: unknown key; {suggestion(key, _KEYS)}")
+def _check(data: dict[str, Any], where: str) -> None:
     if not isinstance(data.get("id"), str) or not data["id"].strip():
         raise UserError(f"{where}: id: must be text that is not blank")
     if sum(shape in data for shape in _SHAPES) != 1:
@@ -87,7 +73,6 @@ def _object(line: str, where: str) -> dict[str, Any]:
         _check_messages(data["messages"], where)
     if "turns" in data:
         _check_turns(data["turns"], where)
-    return data
 
 
 def _check_turns(turns: Any, where: str) -> None:

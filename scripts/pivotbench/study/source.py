@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from pivotbench.errors import UserError
+from pivotbench.study.json_lines import HALF_CHARACTER, is_unicode
 from pivotbench.study.wording import KeyPath, key_text, quoted
 
 MAX_BYTES = 4 << 20
@@ -156,6 +157,8 @@ class _Builder:
         if node.tag not in _PLAIN_TAGS:
             self._refuse_tag(node, path, "tag:yaml.org,2002:str")
         text: str = node.value
+        if not is_unicode(text):
+            raise self.source.error(path, HALF_CHARACTER)
         if node.style:
             return text
         if _NULL.fullmatch(text):

@@ -24,7 +24,7 @@ from pivotbench.study.fields import (
     check_name,
     refusal,
 )
-from pivotbench.study.prompts import check_prompts
+from pivotbench.study.prompts import read_prompts
 
 _LENGTH = {"type": "integer", "minimum": 1}
 
@@ -100,7 +100,7 @@ class Workload(Strict):
                 raise refusal("belongs to kind synthetic; kind text takes prompts", "shared_prefix")
             if not self.prompts.is_file():
                 raise refusal(f"no such file: {self.prompts}", "prompts")
-            check_prompts(self.prompts, as_shown(self.prompts, info), conversations=not self.rate)
+            read_prompts(self.prompts, as_shown(self.prompts, info), conversations=not self.rate)
         else:
             if self.prompt_tokens is None:
                 raise refusal("kind synthetic needs prompt_tokens")
