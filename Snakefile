@@ -23,8 +23,12 @@ include: "workflow/rules/report.smk"
 rule all:
     default_target: True
     input:
-        race_files,
+        evidence_files,
+        multiext(f"{RESULTS}/measurements", ".parquet", ".csv"),
+        f"{RESULTS}/environment.json",
+        f"{RESULTS}/decision.json",
         f"{RESULTS}/summary.md",
+        f"{RESULTS}/charts",
         f"{RESULTS}/report.html",
 
 

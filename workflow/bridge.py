@@ -8,7 +8,7 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,7 +23,7 @@ from pivotbench.lease.processes import Identity, descendants, send
 from pivotbench.lease.state import HURRIED_GRACE_SECONDS
 from pivotbench.lease.sweep import sweep_stale
 from pivotbench.provision import read_catalogue
-from pivotbench.results import Stage
+from pivotbench.results import Stage, read_stage
 from pivotbench.stages.context import OWNER_VARIABLE
 from pivotbench.study import check_flags, load_study
 from pivotbench.summary import terminal_summary
@@ -56,6 +56,7 @@ class Bridge:
             os.environ[OWNER_VARIABLE] = str(Identity.own())
         self._settled = False
         self._renewed: set[str] = set()
+        self._unreadable: set[str] = set()
         self._run_lock: Any = None
 
     def settle(self) -> None:
@@ -98,17 +99,30 @@ class Bridge:
         forced = self.workflow.dag.forcefiles
         path = str(cell.file(stage))
         why = self.campaign.stale(stage, cell)
-        if why is None:
+        missing = not Path(path).exists()
+        if missing and path not in forced:
+            # Snakemake would let a missing file be where what was made of it is there.
+            self._renewed.add(path)
+            forced.add(path)
+        elif why is None and not missing:
             # Only what was forced here: what the user forced stays forced.
             forced -= {path} & self._renewed
-        elif path not in self._renewed:
+        elif why is not None and path not in self._renewed:
             self._renewed.add(path)
             forced.add(path)
             print(f"{path} is made anew: {why}", file=sys.stderr)
-        runs = path in forced or not Path(path).exists()
+        runs = path in forced
         if runs:
             forced.update(self.campaign.lacking())
         return runs
+
+    def readable(self, files: Sequence[str]) -> list[str]:
+        """Return the stored results that can be read; say once which cannot."""
+        there = [file for file in files if read_stage(Path(file)) is not None]
+        for file in sorted(set(files) - set(there) - self._unreadable):
+            print(f"{file} is missing or cannot be read: it is no evidence", file=sys.stderr)
+            self._unreadable.add(file)
+        return there
 
     def finish(self) -> None:
         """End this run's servers; say the decision where one was made."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -41,7 +42,9 @@ def evaluate(expression: str) -> Fraction:
     if len(expression) > LONGEST_CHARACTERS:
         raise ValueError(f"is longer than {LONGEST_CHARACTERS} characters")
     try:
-        value = _value(ast.parse(expression.strip(), mode="eval").body, expression.strip())
+        with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+            parsed = ast.parse(expression.strip(), mode="eval")
+        value = _value(parsed.body, expression.strip())
     except (SyntaxError, RecursionError, MemoryError):
         raise ValueError("is not a sum; write numbers, + - * / ** % and parentheses") from None
     except ZeroDivisionError:

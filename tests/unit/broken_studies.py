@@ -307,6 +307,20 @@ BROKEN = [
         "mean 'plain'?",
     ),
     (
+        "reference never launched",
+        changed("  copy: {spec", "  on: flash\n  copy: {spec").replace(
+            "reference: plain", "reference: plain #<"
+        ),
+        "decision.reference",
+        "only 'flash' is launched",
+    ),
+    (
+        "budget without a GPU",
+        changed("reference: plain", "budget: {gpu_hours: 1} #<"),
+        "decision.budget",
+        "needs a GPU",
+    ),
+    (
         "bound zero",
         changed("reference: plain", "agreement_bound: 0 #<"),
         "decision.agreement_bound",

@@ -121,10 +121,13 @@ def test_the_metric_is_the_weighted_geometric_mean_of_complete_rounds() -> None:
         {**keys, "round": 2, "workload": "x", "output_tok_s": 100.0},
         {**keys, "round": 3, "workload": "x", "output_tok_s": 100.0, "client_bound": True},
         {**keys, "round": 3, "workload": "y", "output_tok_s": 100.0},
+        {**keys, "round": 4, "workload": "x", "output_tok_s": 200.0},
+        {**keys, "round": 4, "workload": "x", "output_tok_s": 0.0},
+        {**keys, "round": 4, "workload": "y", "output_tok_s": 100.0},
     ]
     rounds = Question({"x": 1.0, "y": 1.0}, 1, 0.1, 0.95).rounds(pd.DataFrame(rows))
-    assert rounds["round"].tolist() == [1]
-    assert rounds["tok_s"].tolist() == pytest.approx([50.0])
+    assert rounds["round"].tolist() == [1, 4]
+    assert rounds["tok_s"].tolist() == pytest.approx([50.0, 100.0]), "a window without tokens counts"
 
 
 def test_the_pareto_line_holds_only_points_that_none_beats() -> None:

@@ -164,5 +164,8 @@ def test_a_completion_is_asked_for_with_token_ids_or_with_the_conversation_as_on
     body = body_of("openai-completions", Ask(talk, 32, ignore_eos=True), "m")
     assert body["prompt"] == "be brief\n\nhi" and "messages" not in body
     assert (body["max_tokens"], body["ignore_eos"], body["temperature"]) == (32, True, 0)
+    said = ({"role": "assistant", "content": " hello"}, {"role": "user", "content": "bye"})
+    more = body_of("openai-completions", Ask((*talk, *said), 32, ignore_eos=True), "m")
+    assert more["prompt"] == "be brief\n\nhi hello\n\nbye", "the answer stands where the server wrote it"
     ids = body_of("openai-completions", Ask((), 32, ignore_eos=True, prompt_ids=(1, 5, 2)), "m")
     assert ids["prompt"] == [1, 5, 2]

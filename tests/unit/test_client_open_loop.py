@@ -110,6 +110,7 @@ def test_too_many_requests_in_flight_end_an_open_loop_and_are_no_secret(
     [run] = outcome.runs
     assert "in_flight_limit" in {w.split(":")[0] for w in run["warnings"]}
     assert 1 <= run["requests"]["failed"] <= 20
+    assert run["open_loop"]["unsustainable"]
     assert run["errors"][0].endswith("in flight when the run ended: 20 requests in flight")
 
 

@@ -216,3 +216,15 @@ def test_a_speculative_stage_by_target_runs_alone_after_phase_one_has(campaign: 
     assert run.jobs == Counter(throughput=1), run.text
     again = campaign.snakemake("all")
     assert again.cell_jobs() == Counter(teardown=1), again.text
+
+
+def test_a_deleted_result_is_made_anew_and_frozen_does_without_it(campaign: Folder) -> None:
+    (campaign.cell("slow") / "smoke.json").unlink()
+    (campaign.results / "decision.json").unlink()
+    frozen = campaign.snakemake("all", config=("frozen=true",))
+    assert frozen.code == 0, frozen.text
+    assert "backends/slow/r1/smoke.json is missing or cannot be read" in frozen.text
+    assert (campaign.results / "decision.json").is_file()
+    again = campaign.snakemake("all")
+    assert again.code == 0, again.text
+    assert again.cell_jobs() == Counter(smoke=1, throughput=1, teardown=1), again.text

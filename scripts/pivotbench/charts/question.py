@@ -42,7 +42,7 @@ class Question:
         wanted = measurements["workload"].isin(list(self.workloads)) & (
             measurements["concurrency"] == self.concurrency
         )
-        return measurements[wanted & (measurements["output_tok_s"] > 0)]
+        return measurements[wanted]
 
     def rounds(self, measurements: pd.DataFrame) -> pd.DataFrame:
         """Return one row a configuration and round: phase, configuration, round, tok_s.

@@ -92,6 +92,8 @@ def stability_chart(
 ) -> alt.TopLevelMixin | None:
     """Return deviations over time, or None where the metric has no samples."""
     samples = question.samples(measurements)
+    # A window between two bursts may hold no token: it counts in its round's mean, and has no logarithm.
+    samples = samples[samples["output_tok_s"] > 0]
     if samples.empty:
         return None
     kept = list(cells)

@@ -58,12 +58,17 @@ def in_flight(records: Sequence[RequestRecord], begin: float, end: float) -> InF
 def open_loop_figures(records: Sequence[RequestRecord], measured: Measured) -> dict[str, Any] | None:
     """Return the rates (requests a second), requests in flight and ``unsustainable``; None in a closed loop.
 
-    ``sent_late_p99_seconds`` is how late the client itself sent; latencies hold it too.
+    ``sent_late_p99_seconds`` is how late the client itself sent; latencies hold it too. A run that ended at
+    the limit of requests in flight is unsustainable, whatever could be measured of it.
     """
     begin, end = measured.begin_seconds, measured.end_seconds
     counted = [r for r in records if r.measured and r.intended_seconds is not None]
+    flooded = measured.in_flight_limit is not None
     if begin is None or end is None or end <= begin or not counted:
-        return None
+        unknown = dict.fromkeys(
+            ("arrivals_per_second", "completed_per_second", "in_flight", "sent_late_p99_seconds")
+        )
+        return {**unknown, "unsustainable": True} if flooded else None
     seconds = end - begin
     flying = in_flight(records, begin, end)
     growth = flying.end - flying.begin
@@ -74,6 +79,9 @@ def open_loop_figures(records: Sequence[RequestRecord], measured: Measured) -> d
         "completed_per_second": completed / seconds,
         "in_flight": {**vars(flying)},
         "sent_late_p99_seconds": percentile(late, 99),
-        "unsustainable": growth > GROWTH_SDS * math.sqrt(flying.begin + flying.end)
-        and growth > GROWTH_SHARE * len(counted),
+        "unsustainable": flooded
+        or (
+            growth > GROWTH_SDS * math.sqrt(flying.begin + flying.end)
+            and growth > GROWTH_SHARE * len(counted)
+        ),
     }

@@ -36,7 +36,11 @@ def read_inputs(results: Path) -> Inputs:
             f"{decision}: written by another version ({decided['schema']}, not {SCHEMA}); "
             "remove it and run again"
         )
-    return Inputs(decided, pd.read_parquet(measurements), cells)
+    try:
+        table = pd.read_parquet(measurements)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{measurements}: cannot be read ({error}); remove it and run again") from None
+    return Inputs(decided, table, cells)
 
 
 def evidence_folders(results: Path) -> list[Path]:

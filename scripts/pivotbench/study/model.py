@@ -159,6 +159,11 @@ class Study(Strict):
                 raise refusal(
                     f"no configuration {quoted(value)}; {suggestion(value, list(self.configurations))}", *at
                 )
+        if self.speculative_base is not None and self.decision.reference not in (None, self.speculative_base):
+            message = f"only {quoted(self.speculative_base)} is launched, for speculative.on pins it"
+            raise refusal(message, "decision", "reference")
+        if self.decision.budget is not None and self.hosts.gpus == 0:
+            raise refusal("a budget in GPU-hours needs a GPU; hosts.gpus is 0", "decision", "budget")
         metric, workloads = self.decision.metric, self.throughput.workloads
         for name in metric.workloads:
             if name not in workloads:

@@ -28,5 +28,12 @@ class Ask:
 
 
 def plain_text(ask: Ask) -> str:
-    """Return the messages' contents as one text, for a path that knows no messages."""
-    return "\n\n".join(message["content"] for message in ask.messages)
+    """Return the messages' contents as one text, for a path that knows no messages.
+
+    An answer stands right behind its question, as the server itself wrote it there: so a prefix cache can
+    answer a conversation's history.
+    """
+    text = ""
+    for message in ask.messages:
+        text += ("\n\n" if text and message["role"] != "assistant" else "") + message["content"]
+    return text
