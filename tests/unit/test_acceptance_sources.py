@@ -17,8 +17,8 @@ import pytest
 
 import scripted
 from pivotbench.client import LoadPlan, measure
+from pivotbench.client.acceptance import acceptance
 from pivotbench.client.request import RequestRecord
-from pivotbench.client.summary import acceptance
 from pivotbench.client.witness import TOLERANCE, Witness, cross_check
 from pivotbench.engines.counters import DraftCounters, sums
 from pivotbench.engines.llamacpp import LLAMACPP

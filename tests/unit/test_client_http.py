@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
+import weakref
 import zlib
 
 import pytest
@@ -30,6 +32,19 @@ def test_the_body_survives_any_cut(answer: bytes, size: int) -> None:
     assert (parser.status, body) == (200, BODY)
     assert parser.done is (answer != UNTIL_CLOSE)
     assert parser.end()
+
+
+@pytest.mark.parametrize("answer", [CHUNKED, COUNTED, UNTIL_CLOSE, OK[:9]])
+def test_a_parser_is_gone_with_its_answer_and_leaves_nothing_to_a_collector(answer: bytes) -> None:
+    gc.disable()
+    try:
+        parser, _ = parse(answer)
+        parser.end()
+        alive = weakref.ref(parser)
+        del parser
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 def test_chunks_as_servers_send_them_come_out_as_they_came() -> None:

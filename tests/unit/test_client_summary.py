@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pivotbench.client.acceptance import acceptance
 from pivotbench.client.backlog import in_flight
 from pivotbench.client.lag import LagSampler, is_client_bound
 from pivotbench.client.loop import Measured
@@ -18,7 +19,7 @@ from pivotbench.client.parquet import read_requests, write_requests
 from pivotbench.client.percentiles import percentile, spread
 from pivotbench.client.request import RequestRecord
 from pivotbench.client.schedule import Schedule, arrivals
-from pivotbench.client.summary import acceptance, cut_windows, hit_rate, run_entry, token_gaps
+from pivotbench.client.summary import cut_windows, hit_rate, run_entry, token_gaps
 from pivotbench.client.warmup import WarmUp
 
 MEASURED = Measured(1.0, 5.0, 2, 1.0, True, 0.002, 5.0)
@@ -67,6 +68,24 @@ def test_windows_count_what_arrived_inside_them() -> None:
     assert [w["output_tokens"] for w in windows] == [2 + 3, 2]
     assert [w["output_tok_s"] for w in windows] == [2.5, 1.0]
     assert [w["requests_completed"] for w in windows] == [0, 1]
+
+
+def test_what_arrives_at_an_edge_belongs_to_the_window_that_ends_there() -> None:
+    edges = record(chunk_seconds=[1.0, 3.0, 3.1, 5.0, 5.1], chunk_tokens=[1, 2, 4, 8, 16], end_seconds=3.0)
+    windows = cut_windows([edges], MEASURED, 2)
+    assert [w["output_tokens"] for w in windows] == [2, 4 + 8]
+    assert [w["requests_completed"] for w in windows] == [1, 0]
+
+
+@pytest.mark.parametrize("burst_seconds", [0.0, 0.0001])
+def test_an_answer_that_comes_all_at_once_does_not_make_the_client_the_limit(burst_seconds: float) -> None:
+    times = [5.0 - burst_seconds] * 2 + [5.0] * 2
+    entry = run_entry([record(chunk_seconds=times, tpot_seconds=burst_seconds / 3)], MEASURED, 1)
+    assert (entry["client"]["token_gap_seconds"], entry["client"]["bound"]) == (1.0, False)
+    # A stream with tokens 0.1 ms apart is another case.
+    fast = record(chunk_seconds=[4.9997 + i / 10_000 for i in range(400)], chunk_tokens=[1] * 400)
+    entry = run_entry([dataclasses.replace(fast, tpot_seconds=0.0001)], MEASURED, 1)
+    assert entry["client"]["bound"] is True
 
 
 def test_itl_is_per_token_also_when_a_chunk_carries_several() -> None:
@@ -231,6 +250,7 @@ def test_the_client_is_the_limit_only_when_it_wakes_later_than_a_token_takes() -
     assert not is_client_bound(0.010, 0.020)
     assert is_client_bound(0.025, 0.020)
     assert not is_client_bound(None, 0.020)
+    assert not is_client_bound(0.010, 0.0), "of an answer in one piece there is no gap"
 
 
 def test_a_blocked_event_loop_is_seen_as_lag() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pivotbench.agreement.departures import Departure, departure, usual
-from pivotbench.agreement.reading import Alternative, Said
+from pivotbench.agreement.reading import Said
+from pivotbench.engines.base import Alternative
 
 # The reference: "The cat sat." and the end; at each token one alternative, so much less likely.
 TOKENS = ((1, "The", 2.0), (2, " cat", 0.3), (3, " sat", 2.0), (4, ".", 0.2), (5, "", 0.1))

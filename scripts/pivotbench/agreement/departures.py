@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pivotbench.agreement.reading import Alternative, Said
+from pivotbench.agreement.reading import Said
+from pivotbench.engines.base import Alternative
 
 Kind = Literal["equal", "near_tie", "unknown", "clear"]
 # The mildest first: of kinds that are equally frequent the milder one is taken.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from pivotbench.engines.base import Alternative
 from pivotbench.evidence import CellFiles
 
 Problem = Literal["garbage", "wrong_answer"]
-Alternative = tuple[int | None, str | None, float | None]
 
 
 @dataclass(frozen=True)

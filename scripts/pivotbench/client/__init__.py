@@ -1,6 +1,6 @@
 """The streaming client: sends a study's load to a server and times what a user would see."""
 
-from pivotbench.client.answers import Answer, generate
+from pivotbench.client.answers import Answer, Interview, generate
 from pivotbench.client.load import measure
 from pivotbench.client.parquet import read_requests, write_requests
 from pivotbench.client.plan import LoadOutcome, LoadPlan, WorkloadPlan
@@ -8,6 +8,7 @@ from pivotbench.client.request import RequestRecord
 
 __all__ = [
     "Answer",
+    "Interview",
     "LoadOutcome",
     "LoadPlan",
     "RequestRecord",

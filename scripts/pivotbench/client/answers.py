@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from pivotbench.client.connection import Pool
 from pivotbench.client.dialects import Ask
-from pivotbench.client.dialects.reading import Alternative
 from pivotbench.client.request import Exchange, Identity, RequestStatus, Target
-from pivotbench.engines.base import Dialect
+from pivotbench.engines.base import Alternative, Dialect
 from pivotbench.results import Reason
 
 

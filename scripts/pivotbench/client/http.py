@@ -57,7 +57,8 @@ class ResponseParser:
         self.status = 0
         self.done = False
         self.keep = False
-        self._read: Callable[[bytes], bytes] = self._read_head
+        # A bound method would make a cycle of each parser, and the collector is off under load.
+        self._read: Callable[[ResponseParser, bytes], bytes] = ResponseParser._read_head
         self._inflate: Callable[[bytes], bytes] | None = None
         self._held = b""
         self._left = 0
@@ -65,7 +66,7 @@ class ResponseParser:
 
     def feed(self, received: bytes) -> bytes:
         """Return the body bytes that ``received`` holds."""
-        body = self._read(received)
+        body = self._read(self, received)
         if self._inflate and body:
             try:
                 return self._inflate(body)
@@ -76,7 +77,7 @@ class ResponseParser:
     def end(self) -> bool:
         """Take the end of the connection; return whether that completes the answer."""
         self.keep = False
-        self.done = self.done or (self._read == self._read_until_close)
+        self.done = self.done or self._read is ResponseParser._read_until_close
         return self.done
 
     def _read_head(self, received: bytes) -> bytes:
@@ -103,19 +104,19 @@ class ResponseParser:
         self.keep = "close" not in said and (version == "HTTP/1.1" or "keep-alive" in said)
         self._inflate = _inflater(headers.get("content-encoding", "identity"))
         self._frame(headers)
-        return self._read(rest)
+        return self._read(self, rest)
 
     def _frame(self, headers: dict[str, str]) -> None:
         length = headers.get("content-length")
         if self.status in (204, 304):
             length = "0"
         elif "chunked" in headers.get("transfer-encoding", ""):
-            self._read = self._read_chunked
+            self._read = ResponseParser._read_chunked
             return
         if length is None:
-            self._read = self._read_until_close
+            self._read = ResponseParser._read_until_close
         elif length.isdecimal():
-            self._left, self._read = int(length), self._read_length
+            self._left, self._read = int(length), ResponseParser._read_length
         else:
             raise BadResponseError(f"Content-Length {length!r} is no number")
 
@@ -176,7 +177,7 @@ class ResponseParser:
                 continue
             self._left = _chunk_size(line)
             if not self._left:
-                self._read = self._read_trailers
+                self._read = ResponseParser._read_trailers
                 self._read_trailers(data[at:])
                 break
         return b"".join(pieces)

@@ -45,6 +45,6 @@ class LagSampler:
 
 def is_client_bound(lag_p99_seconds: float | None, token_gap_seconds: float | None) -> bool:
     """Return whether the lag exceeds BOUND_FRACTION of the token gap; False where one is unknown."""
-    if lag_p99_seconds is None or token_gap_seconds is None:
+    if lag_p99_seconds is None or not token_gap_seconds:
         return False
     return lag_p99_seconds > BOUND_FRACTION * token_gap_seconds

@@ -8,11 +8,13 @@ Which requests count for what:
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from pivotbench.client.acceptance import acceptance, total
 from pivotbench.client.backlog import open_loop_figures
 from pivotbench.client.judged_texts import judge_texts
 from pivotbench.client.lag import is_client_bound
@@ -47,7 +49,7 @@ def run_entry(
     ok = [r for r in counted if r.status == "ok"]
     status = Counter(r.status for r in counted)
     tpot = [r.tpot_seconds for r in ok if r.tpot_seconds is not None]
-    gap = percentile(tpot, 50)
+    gap = percentile([gap for r in ok if (gap := token_seconds(r)) is not None], 50)
     bound = is_client_bound(measured.lag_p99_seconds, gap)
     server = [r.output_tokens for r in ok if r.output_tokens is not None]
     tokens = {
@@ -78,8 +80,8 @@ def run_entry(
         },
         "output_tokens": tokens,
         "prompt_tokens": {
-            "server": _total(r.prompt_tokens for r in ok),
-            "cached": _total(r.cached_tokens for r in ok),
+            "server": total(r.prompt_tokens for r in ok),
+            "cached": total(r.cached_tokens for r in ok),
             "hit_rate": hit_rate(ok),
         },
         "ttft_seconds": spread([r.ttft_seconds for r in ok if r.ttft_seconds is not None]),
@@ -103,12 +105,6 @@ def run_entry(
     }
 
 
-def _total(counts: Iterable[int | None]) -> int | None:
-    """Return the sum of what was reported; None where nothing was."""
-    told = [count for count in counts if count is not None]
-    return sum(told) if told else None
-
-
 def hit_rate(records: Sequence[RequestRecord]) -> float | None:
     """Return cached over all prompt tokens where the server reports both; None where it never does."""
     told = [r for r in records if r.cached_tokens is not None and r.prompt_tokens]
@@ -122,28 +118,36 @@ def cut_windows(records: Sequence[RequestRecord], measured: Measured, windows: i
     if begin is None or end is None or end <= begin:
         return []
     edges = [begin + (end - begin) * i / windows for i in range(windows)] + [end]
-    arrivals = [
-        arrival
-        for r in records
-        if r.status in ("ok", "cut")
-        for arrival in zip(r.chunk_seconds, r.chunk_tokens, strict=True)
+    tokens, completed = [0] * windows, [0] * windows
+    for r in records:
+        if r.status in ("ok", "cut"):
+            for at, n in zip(r.chunk_seconds, r.chunk_tokens, strict=True):
+                if begin < at <= end:
+                    tokens[bisect_left(edges, at) - 1] += n
+        if r.status == "ok" and r.measured and begin < r.end_seconds <= end:
+            completed[bisect_left(edges, r.end_seconds) - 1] += 1
+    return [
+        {
+            "window": number,
+            "begin_seconds": left,
+            "end_seconds": right,
+            "output_tokens": tokens[number - 1],
+            "output_tok_s": tokens[number - 1] / (right - left),
+            "requests_completed": completed[number - 1],
+        }
+        for number, (left, right) in enumerate(pairwise(edges), 1)
     ]
-    entries = []
-    for number, (left, right) in enumerate(pairwise(edges), 1):
-        tokens = sum(n for at, n in arrivals if left < at <= right)
-        entries.append(
-            {
-                "window": number,
-                "begin_seconds": left,
-                "end_seconds": right,
-                "output_tokens": tokens,
-                "output_tok_s": tokens / (right - left),
-                "requests_completed": sum(
-                    r.measured and r.status == "ok" and left < r.end_seconds <= right for r in records
-                ),
-            }
-        )
-    return entries
+
+
+def token_seconds(record: RequestRecord) -> float | None:
+    """Return how long a token of an answer takes: its TPOT, and e2e / tokens where it came all at once.
+
+    Its TPOT is then the time between packets of one burst, against which any client is late.
+    """
+    e2e, chunks = record.e2e_seconds, record.chunk_seconds
+    if record.tpot_seconds is None or e2e is None or chunks[-1] - chunks[0] > BURST_SECONDS:
+        return record.tpot_seconds
+    return e2e / sum(record.chunk_tokens)
 
 
 def token_gaps(record: RequestRecord) -> list[float]:
@@ -164,41 +168,6 @@ def token_gaps(record: RequestRecord) -> list[float]:
     return [
         (at - before) / tokens for (before, _), (at, tokens) in pairwise(arrivals) for _ in range(int(tokens))
     ]
-
-
-def acceptance(records: Sequence[RequestRecord]) -> dict[str, Any]:
-    """Return the token-weighted acceptance over ok requests; all null where nothing was reported.
-
-    Length = output tokens / target forward passes. Passes are the server's verify steps where it counts
-    them (SGLang), over the requests that report them; else they are derived as output tokens minus
-    accepted drafts, for every accepted draft saved one (llama.cpp, which reports nothing for an answer in
-    which nothing was drafted: 0 there as soon as another answer of the run reports). per_position[k] is
-    the share of steps that accepted at least k+1 drafts.
-    """
-    stepped = [r for r in records if r.verify_steps]
-    drafted = stepped or (list(records) if any(r.draft_proposed is not None for r in records) else [])
-    if not drafted:
-        return dict.fromkeys(("length", "proposed", "accepted", "verify_steps", "per_position")) | {
-            "counted": False
-        }
-    tokens = sum(r.output_tokens or 0 for r in drafted)
-    accepted = sum(r.draft_accepted or 0 for r in drafted)
-    steps = sum(r.verify_steps or 0 for r in stepped) if stepped else tokens - accepted
-    return {
-        "length": tokens / steps if tokens > 0 and steps > 0 else None,
-        "proposed": _total(r.draft_proposed for r in drafted),
-        "accepted": _total(r.draft_accepted for r in drafted),
-        "verify_steps": steps,
-        "per_position": _per_position([r.accept_histogram for r in drafted if r.accept_histogram]),
-        "counted": bool(stepped),
-    }
-
-
-def _per_position(histograms: Sequence[Sequence[int]]) -> list[float] | None:
-    depth = max((len(h) for h in histograms), default=0)
-    totals = [sum(h[i] for h in histograms if i < len(h)) for i in range(depth)]
-    steps = sum(totals)
-    return [sum(totals[k:]) / steps for k in range(1, depth)] if steps else None
 
 
 def _warnings(

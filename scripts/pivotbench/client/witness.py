@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pivotbench.client.acceptance import acceptance
 from pivotbench.client.request import RequestRecord
-from pivotbench.client.summary import acceptance
 from pivotbench.client.warnings import RunWarning, warn
 from pivotbench.engines.counters import DraftCounters
 from pivotbench.telemetry import RunReadings, Sampler, summarize

@@ -12,6 +12,8 @@ from pivotbench.engines.forced import Forced
 
 FlagValue = str | int | float | bool | list[str | int | float]
 Dialect = Literal["openai-chat", "openai-completions", "sglang-generate"]
+# One of the likeliest tokens at a place: id, text, logprob; None where the server does not tell.
+Alternative = tuple[int | None, str | None, float | None]
 
 # What a study calls each dialect.
 ENDPOINTS: dict[str, Dialect] = {

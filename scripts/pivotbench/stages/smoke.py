@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pivotbench.client import Answer, generate
-from pivotbench.client.dialects.reading import Alternative
 from pivotbench.detectors import first_token_collapse, inspect
 from pivotbench.engines import get_engine
-from pivotbench.engines.base import Engine
+from pivotbench.engines.base import Alternative, Engine
 from pivotbench.engines.forced import Forced
 from pivotbench.expectations import EXPECTATIONS, expected_of
 from pivotbench.lease.ensure import Server

@@ -6,7 +6,6 @@ from typing import Any
 
 from pivotbench.client.dialects.asks import TOP_LOGPROBS, Ask, plain_text
 from pivotbench.client.dialects.reading import (
-    Alternative,
     Chunk,
     Tally,
     count,
@@ -18,6 +17,7 @@ from pivotbench.client.dialects.reading import (
     told,
 )
 from pivotbench.client.json_bytes import decode
+from pivotbench.engines.base import Alternative
 
 
 def chat_body(ask: Ask, model_name: str) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from pivotbench.engines.base import Alternative
+
 T = TypeVar("T")
 
 # No answer is so long; a larger count would not fit the columns of requests.parquet.
@@ -18,10 +20,6 @@ class Chunk(NamedTuple):
     seconds: float
     text: str
     tokens: int
-
-
-# One of the likeliest tokens at a place: id, text, logprob; None where the server does not tell.
-Alternative = tuple[int | None, str | None, float | None]
 
 
 @dataclass
