@@ -19,7 +19,8 @@ from typing import Any
 
 from ground_truth.server import Schedule
 from pivotbench.client.dialects import Ask
-from pivotbench.client.request import Exchange, Identity, RequestRecord, Target
+from pivotbench.client.record import Identity, RequestRecord
+from pivotbench.client.request import Exchange, Target
 from pivotbench.client.sender import open_sender
 from pivotbench.client.summary import token_gaps
 from pivotbench.engines.base import Dialect

@@ -18,7 +18,7 @@ import pytest
 import scripted
 from pivotbench.client import LoadPlan, measure
 from pivotbench.client.acceptance import acceptance
-from pivotbench.client.request import RequestRecord
+from pivotbench.client.record import RequestRecord
 from pivotbench.client.witness import TOLERANCE, Witness, cross_check
 from pivotbench.engines.counters import DraftCounters, sums
 from pivotbench.engines.llamacpp import LLAMACPP

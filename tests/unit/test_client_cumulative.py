@@ -9,7 +9,7 @@ import pytest
 
 from pivotbench.client.dialects.sglang import SGLangGenerateReader
 from pivotbench.client.json_bytes import decode
-from pivotbench.client.request import whole_text
+from pivotbench.client.record import whole_text
 
 TEXTS = {
     "plain": ["He", "Hello", "Hello you"],

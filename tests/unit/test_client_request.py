@@ -10,7 +10,8 @@ import pytest
 
 from pivotbench.client.connection import Pool
 from pivotbench.client.dialects import Ask, Message
-from pivotbench.client.request import Exchange, Identity, RequestRecord, Target
+from pivotbench.client.record import Identity, RequestRecord
+from pivotbench.client.request import Exchange, Target
 from pivotbench.engines.base import Dialect
 from unit.streaming_server import Handler, Stream, StreamingServer
 

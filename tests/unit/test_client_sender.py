@@ -20,7 +20,8 @@ from pivotbench.client.crew import CrewSender
 from pivotbench.client.dialects import Ask
 from pivotbench.client.member import Member
 from pivotbench.client.messages import End, Send, pack, receive
-from pivotbench.client.request import Exchange, Identity, Target
+from pivotbench.client.record import Identity
+from pivotbench.client.request import Exchange, Target
 from pivotbench.client.sender import LocalSender, open_sender
 from pivotbench.errors import UserError
 from unit.streaming_server import Stream, StreamingServer

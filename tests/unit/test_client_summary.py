@@ -17,7 +17,7 @@ from pivotbench.client.lag import LagSampler, is_client_bound
 from pivotbench.client.loop import Measured
 from pivotbench.client.parquet import read_requests, write_requests
 from pivotbench.client.percentiles import percentile, spread
-from pivotbench.client.request import RequestRecord
+from pivotbench.client.record import RequestRecord
 from pivotbench.client.schedule import Schedule, arrivals
 from pivotbench.client.summary import cut_windows, hit_rate, run_entry, token_gaps
 from pivotbench.client.warmup import WarmUp

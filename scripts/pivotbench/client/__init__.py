@@ -4,7 +4,7 @@ from pivotbench.client.answers import Answer, Interview, generate
 from pivotbench.client.load import measure
 from pivotbench.client.parquet import read_requests, write_requests
 from pivotbench.client.plan import LoadOutcome, LoadPlan, WorkloadPlan
-from pivotbench.client.request import RequestRecord
+from pivotbench.client.record import RequestRecord
 
 __all__ = [
     "Answer",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pivotbench.client.request import RequestRecord
+from pivotbench.client.record import RequestRecord
 
 
 def acceptance(records: Sequence[RequestRecord]) -> dict[str, Any]:

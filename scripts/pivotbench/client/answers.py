@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from pivotbench.client.connection import Pool
 from pivotbench.client.dialects import Ask
-from pivotbench.client.request import Exchange, Identity, RequestStatus, Target
+from pivotbench.client.record import Identity, RequestStatus
+from pivotbench.client.request import Exchange, Target
 from pivotbench.engines.base import Alternative, Dialect
 from pivotbench.results import Reason
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from pivotbench.client.loop import Measured
 from pivotbench.client.percentiles import percentile
-from pivotbench.client.request import RequestRecord
+from pivotbench.client.record import RequestRecord
 
 GROWTH_SDS = 2.0
 GROWTH_SHARE = 0.05

@@ -13,7 +13,8 @@ import asyncio
 from dataclasses import replace
 
 from pivotbench.client.loop import Errand, Loop
-from pivotbench.client.request import Exchange, whole_text
+from pivotbench.client.record import whole_text
+from pivotbench.client.request import Exchange
 from pivotbench.client.warmup import WarmUp, warmup_tokens
 from pivotbench.workloads import Prompt
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from pivotbench.client.request import RequestRecord
+from pivotbench.client.record import RequestRecord
 from pivotbench.detectors import inspect_load_text
 
 FIRST_CHARACTERS = 2000

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from pivotbench.client.dialects import Ask
 from pivotbench.client.plan import LoadPlan, WorkloadPlan
-from pivotbench.client.request import Exchange, Identity, RequestRecord, Target
+from pivotbench.client.record import Identity, RequestRecord
+from pivotbench.client.request import Exchange, Target
 from pivotbench.client.sender import Sender, open_sender
 from pivotbench.client.warmup import WarmUp
 from pivotbench.results import Reason

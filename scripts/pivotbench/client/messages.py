@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pivotbench.client.dialects import Ask
-from pivotbench.client.request import Identity
+from pivotbench.client.record import Identity
 from pivotbench.engines.base import Dialect
 
 LENGTH = struct.Struct("!I")

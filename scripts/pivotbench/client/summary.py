@@ -20,7 +20,7 @@ from pivotbench.client.judged_texts import judge_texts
 from pivotbench.client.lag import is_client_bound
 from pivotbench.client.loop import Measured
 from pivotbench.client.percentiles import percentile, spread
-from pivotbench.client.request import RequestRecord
+from pivotbench.client.record import RequestRecord
 from pivotbench.client.warnings import RunWarning, warn
 
 # Pieces of one burst (the tokens of one verify step) that reach the client this close together are one

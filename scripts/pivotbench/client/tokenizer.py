@@ -10,7 +10,8 @@ import http.client
 from collections.abc import Sequence
 
 from pivotbench.client.dialects import chat_form
-from pivotbench.client.request import RequestRecord, Target
+from pivotbench.client.record import RequestRecord
+from pivotbench.client.request import Target
 from pivotbench.engines.control import ask
 from pivotbench.workloads import WORDS, Vocabulary
 

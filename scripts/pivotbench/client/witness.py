@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pivotbench.client.acceptance import acceptance
-from pivotbench.client.request import RequestRecord
+from pivotbench.client.record import RequestRecord
 from pivotbench.client.warnings import RunWarning, warn
 from pivotbench.engines.counters import DraftCounters
 from pivotbench.telemetry import RunReadings, Sampler, summarize
