@@ -124,6 +124,7 @@ def decided(
         "environment": dict(ENVIRONMENT),
         "winner": winner,
         "launch_command": f"python -m server --model model.gguf --variant {winner}" if winner else None,
+        "runner_up": None,
         "ranking": [
             {
                 "phase": "backends",
@@ -157,6 +158,11 @@ def decided(
             for workload in GAINS[name]
             for c in (1, 4)
         ],
+        "open_loop": [
+            at_a_rate(name, rate, sustained=max(0, rounds - behind) if rate > 1 else rounds, rounds=rounds)
+            for rate in (0.5, 2.0)
+            for behind, name in enumerate(speeds)
+        ],
         "hypotheses": [
             {
                 "statement": "The measured equivalence is stable",
@@ -173,11 +179,37 @@ def decided(
             }
         ],
         "threats": [{"code": "noise", "message": "Launches of one configuration differ by 2.4 %."}],
-        "cost": {"gpu_seconds": 0.0, "server_seconds": 512.0, "launches": len(names) * rounds + 2 * broken},
+        "cost": {
+            "gpu_seconds": 0.0,
+            "server_seconds": 512.0,
+            "launches": len(names) * rounds + 2 * broken,
+            "full_sweep_gpu_seconds": 0.0,
+            "full_sweep_server_seconds": 640.0,
+        },
         "log": [
             "backends, round 1: all have a value",
             "backends, round 2: no-repack is slower; the rest go on",
         ],
+    }
+
+
+def at_a_rate(name: str, rate: float, *, sustained: int, rounds: int) -> dict[str, Any]:
+    """Return how a configuration fared under a rate of arrivals, the worse the fewer rounds sustained it."""
+    slow = 1 + 4 * (rounds - sustained)
+    return {
+        "phase": "backends",
+        "configuration": name,
+        "workload": "free",
+        "rate_per_second": rate,
+        "arrived_per_second": 0.96 * rate,
+        "completed_per_second": 0.96 * rate / slow**0.5,
+        "requests_lost": 0 if sustained else 7,
+        "ttft_p50_seconds": 0.041 * slow,
+        "ttft_p99_seconds": 0.18 * slow,
+        "e2e_p99_seconds": 2.4 * slow,
+        "in_flight_peak": 3 * slow,
+        "rounds": rounds,
+        "rounds_sustained": sustained,
     }
 
 

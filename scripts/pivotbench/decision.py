@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pivotbench.agreement import baseline
+from pivotbench.arrivals import under_arrivals
 from pivotbench.classes import classes
 from pivotbench.comparison import Comparison
 from pivotbench.contest import Contest, contest
@@ -69,6 +70,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "eliminated": [e for state in states for e in state.eliminated],
             "agreement": [state.agreement.table for state in states if state.agreement.table],
             "speculation": entries,
+            "open_loop": under_arrivals(used, [each for state in states for each in _healthy(state)]),
             "hypotheses": hypotheses(rules, backends, kept, entries, used, winner),
             "next_levers": next_levers(rules, states, compared, entries, bool(speculative.subjects)),
             "threats": threats(rules, states, table, compared, hosts),
@@ -92,6 +94,11 @@ def _evidence(races: Sequence[Race], cells: Sequence[CellFiles]) -> list[CellFil
 
 def _state(rules: DecisionRules, phase: str, races: Sequence[Race], cells: Sequence[CellFiles]) -> Contest:
     return contest(rules, phase, _evidence(races, cells), prior_sd(phase, races))
+
+
+def _healthy(state: Contest) -> list[tuple[str, str]]:
+    """The phase and name of all that work, the ranked ones first."""
+    return [(state.phase, name) for name in dict.fromkeys((*state.ranked, *state.alive))]
 
 
 def _base(rules: DecisionRules, races: Sequence[Race], speculative: Contest) -> str | None:

@@ -172,6 +172,24 @@ class SpeculationPart(_Part):
     why: str
 
 
+class OpenLoopPart(_Part):
+    """A configuration under a rate of arrivals: medians over its rounds; null where no run tells."""
+
+    phase: str
+    configuration: str
+    workload: str
+    rate_per_second: float = Field(description="arrivals asked for")
+    arrived_per_second: float | None = Field(description="in the measured time; random, so not just the rate")
+    completed_per_second: float | None
+    requests_lost: int = Field(description="failed, fell short or timed out, in all rounds")
+    ttft_p50_seconds: float | None = Field(description="latencies run from the intended send time")
+    ttft_p99_seconds: float | None
+    e2e_p99_seconds: float | None
+    in_flight_peak: int | None = Field(description="the highest of all rounds")
+    rounds: int
+    rounds_sustained: int = Field(description="rounds in which the requests in flight did not pile up")
+
+
 class HypothesisPart(_Part):
     """A statement and what the data say of it."""
 
@@ -225,6 +243,9 @@ class Decision(_Part):
     eliminated: list[EliminatedPart]
     agreement: list[AgreementPart] = Field(description="by phase; none where nothing was answered")
     speculation: list[SpeculationPart]
+    open_loop: list[OpenLoopPart] = Field(
+        description="by workload, rate and configuration; they decide nothing"
+    )
     hypotheses: list[HypothesisPart]
     next_levers: list[LeverPart]
     threats: list[ThreatPart]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pivotbench.arrivals import CAPTION, sustained
+
 Decision = Mapping[str, Any]
 Row = Mapping[str, Any]
 
@@ -51,6 +53,7 @@ def summary_markdown(decision: Decision) -> str:
     parts += [
         _section("Ranking", _ranking(decision)),
         _section("Speculation", _speculation(decision["speculation"])),
+        _section("Under a rate of arrivals", _open_loop(decision["open_loop"])),
         _section("Eliminated", _eliminated(decision["eliminated"])),
         _section("Answers", "\n".join(_answers(part) for part in decision["agreement"])),
         _section("Hypotheses", _bullets(decision["hypotheses"], "**{verdict}**: {statement}. {evidence}.")),
@@ -189,6 +192,31 @@ def _speculation(rows: Sequence[Row]) -> str:
     return _table(["configuration", "workload", "tokens a pass", "cost of a pass", "verdict"], lines)
 
 
+def _open_loop(rows: Sequence[Row]) -> str:
+    lines = [
+        f"| {_text(r['workload'])} | {r['rate_per_second']:g} | {_text(r['configuration'])} | "
+        f"{_figure(r['arrived_per_second'])} | {_figure(r['completed_per_second'])}"
+        f"{' (' + str(r['requests_lost']) + ' lost)' if r['requests_lost'] else ''} | "
+        f"{_latency(r['ttft_p50_seconds'])} | {_latency(r['ttft_p99_seconds'])} | "
+        f"{_latency(r['e2e_p99_seconds'])} | {'' if r['in_flight_peak'] is None else r['in_flight_peak']} | "
+        f"{sustained(r)} |"
+        for r in rows
+    ]
+    head = [
+        "workload",
+        "requests/s asked for",
+        "configuration",
+        "arrived/s",
+        "completed/s",
+        "TTFT p50",
+        "TTFT p99",
+        "end to end p99",
+        "peak in flight",
+        "sustained",
+    ]
+    return f"{CAPTION}.\n\n{_table(head, lines)}" if lines else ""
+
+
 def _eliminated(rows: Sequence[Row]) -> str:
     lines = []
     for row in rows:
@@ -249,6 +277,12 @@ def _table(head: Sequence[str], lines: Sequence[str]) -> str:
 
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
+
+
+def _latency(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
 def _indented(snippet: str) -> str:

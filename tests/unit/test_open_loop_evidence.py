@@ -7,12 +7,17 @@ import dataclasses
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from campaigns import DEMO_FLAGS, demo_cells, demo_rules, run_phase
+from factory import Cell, cell_files
+from pivotbench.arrivals import sustained, under_arrivals
 from pivotbench.charts import build_charts
 from pivotbench.decision import decide
 from pivotbench.evidence import CellFiles
 from pivotbench.measurements import collect, rows
+from pivotbench.report import render
+from pivotbench.summary import summary_markdown
 from report_sample import sample
 
 
@@ -23,7 +28,12 @@ def with_open_loops(cell: CellFiles) -> CellFiles:
         return cell
     for rate in (0.5, 2.0):
         run = copy.deepcopy(throughput["runs"][0])
-        figures = {"completed_per_second": 0.4, "in_flight": {"peak": 9}, "unsustainable": rate > 1}
+        figures = {
+            "arrivals_per_second": 0.9 * rate,
+            "completed_per_second": 0.4 * cell.round,
+            "in_flight": {"peak": 8 + cell.round},
+            "unsustainable": rate > 1 and cell.round > 1,
+        }
         run |= {"concurrency": None, "rate_per_second": rate, "open_loop": figures}
         for window in run["windows"]:
             window["output_tok_s"] *= 10
@@ -42,7 +52,8 @@ def test_open_loops_are_rows_with_a_rate_and_without_a_concurrency(tmp_path: Pat
     )
     assert len(rows(cells)) == len(frame)
     unsustainable = frame[frame["unsustainable"]]
-    assert set(unsustainable["rate_per_second"]) == {2.0} and set(unsustainable["in_flight_peak"]) == {9}
+    assert set(unsustainable["rate_per_second"]) == {2.0}
+    assert set(unsustainable["in_flight_peak"]) == {10, 11}
 
 
 def test_open_loops_change_no_decision() -> None:
@@ -51,7 +62,48 @@ def test_open_loops_change_no_decision() -> None:
     base = races[-1]["base"]
     races, more = run_phase(rules, "speculative", [f"{base}+none", f"{base}+ngram-map-k"], demo_cells, races)
     cells += more
-    assert decide(rules, races, [with_open_loops(cell) for cell in cells]) == decide(rules, races, cells)
+    with_rates = decide(rules, races, [with_open_loops(cell) for cell in cells])
+    shown = with_rates.pop("open_loop")
+    without = decide(rules, races, cells)
+    assert without.pop("open_loop") == [] and with_rates == without
+    assert {row["configuration"] for row in shown} == {row["configuration"] for row in without["ranking"]}
+
+
+def test_rounds_are_pooled_to_their_medians_and_the_highest_peak_in_flight() -> None:
+    cells = [with_open_loops(cell_files(Cell("backends", "a", n, {("chat", 1): 90.0}))) for n in (1, 2, 3)]
+    below, above = under_arrivals(cells, [("backends", "a")])
+    assert (below["rate_per_second"], above["rate_per_second"]) == (0.5, 2.0)
+    assert above["completed_per_second"] == pytest.approx(0.8) and above["in_flight_peak"] == 11
+    assert above["arrived_per_second"] == pytest.approx(1.8)
+    assert (sustained(below), sustained(above)) == ("yes", "in 1 of 3 rounds")
+
+
+def test_neither_the_broken_nor_rounds_limited_by_the_client_are_told_of() -> None:
+    slow_client = Cell("backends", "a", 1, {("chat", 1): 90.0}, client_bound=True)
+    out = Cell("backends", "b", 1, {("chat", 1): 90.0})
+    cells = [with_open_loops(cell_files(cell)) for cell in (slow_client, out)]
+    assert under_arrivals(cells, [("backends", "a")]) == []
+
+
+def test_a_client_that_had_to_give_up_before_it_measured_is_a_rate_not_sustained() -> None:
+    cell = with_open_loops(cell_files(Cell("backends", "a", 1, {("chat", 1): 90.0})))
+    assert cell.throughput is not None
+    for run in cell.throughput["runs"]:
+        run["open_loop"] = None
+    row = under_arrivals([cell], [("backends", "a")])[0]
+    assert sustained(row) == "no" and row["completed_per_second"] is None
+
+
+def test_report_and_summary_have_the_table_only_where_there_was_a_rate(tmp_path: Path) -> None:
+    case = sample(tmp_path)
+    without = {**case.decision, "open_loop": []}
+    title = "Under a rate of arrivals"
+    assert f"<h3>{title}</h3>" in render(case.decision, case.measurements, case.cells)
+    assert title not in render(without, case.measurements, case.cells)
+    text = summary_markdown(case.decision)
+    assert f"## {title}" in text
+    assert "| free | 2 | flash-off | 1.92 | 0.64 | 369 ms | 1.6 s | 21.6 s | 27 | in 1 of 3 rounds |" in text
+    assert title not in summary_markdown(without)
 
 
 def test_charts_show_the_same(tmp_path: Path) -> None:

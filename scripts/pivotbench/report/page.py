@@ -11,6 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from pivotbench import __version__
+from pivotbench.arrivals import CAPTION
 from pivotbench.charts import build_charts
 from pivotbench.charts.figures import number, percent, times
 from pivotbench.charts.hues import plain_name
@@ -19,6 +20,7 @@ from pivotbench.charts.ranking import fields
 from pivotbench.evidence import CellFiles
 from pivotbench.files import write_text
 from pivotbench.report.answers import answer_tables
+from pivotbench.report.arrivals import arrivals_groups
 from pivotbench.report.counted import counted_notes
 from pivotbench.report.hardware import hardware_table
 from pivotbench.report.outcomes import outcomes
@@ -45,6 +47,8 @@ def render(decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Seque
         answers=answer_tables(decision),
         rankings={phase: ranking_rows(field) for phase, field in fields(decision).items()},
         speculation=speculation_groups(decision),
+        arrivals=arrivals_groups(decision),
+        arrivals_caption=CAPTION,
         counted=counted_notes(cells),
         plain_name=plain_name,
         flags=flag_rows(decision, cells),
