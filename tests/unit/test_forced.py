@@ -104,7 +104,7 @@ def test_llamacpp_is_stepped_through_and_an_unlisted_token_is_bounded_by_the_las
     assert forced.at_most == (2,)
 
 
-@pytest.mark.parametrize("told", ["low", [1], 10**400, {}])
+@pytest.mark.parametrize("told", ["low", [1], 10**400, {}], ids=["text", "list", "too large", "object"])
 @pytest.mark.parametrize("engine", [SGLANG, LLAMACPP], ids=lambda engine: engine.name)
 def test_a_logprob_that_is_no_number_is_a_why_and_no_exception(engine: Engine, told: Any) -> None:
     def odd(path: str, asked: Any) -> Any:
