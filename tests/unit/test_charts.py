@@ -17,6 +17,7 @@ from pivotbench.charts.frontier import pareto
 from pivotbench.charts.hues import OTHERS, Hues
 from pivotbench.charts.page import inert_json, unbroken, vega
 from pivotbench.charts.question import Question
+from pivotbench.charts.ranking import Field, verdict_words
 from pivotbench.charts.theme import DARK, LIGHT, config
 from report_sample import Sample, addresses, sample
 
@@ -111,6 +112,12 @@ def test_a_configuration_keeps_its_colour_in_all_charts(usual: Sample) -> None:
     domains = set(re.findall(r'"domain": (\["others".*?\])', json.dumps(drawn(usual))))
     assert len(domains) == 1
     assert hues.series("flash-on+none") == hues.series("flash-on") == "flash-on"
+
+
+def test_a_baseline_that_others_lead_is_not_called_the_best() -> None:
+    ranking = [{"configuration": "a+ngram"}, {"configuration": "a+none"}]
+    assert verdict_words("a+none", Field(ranking, "a+none", {})) == "baseline"
+    assert verdict_words("a+none", Field(ranking[::-1], "a+none", {})) == "best"
 
 
 def test_the_metric_is_the_weighted_geometric_mean_of_complete_rounds() -> None:

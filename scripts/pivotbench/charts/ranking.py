@@ -35,6 +35,12 @@ class Field:
     best: str
     others: Mapping[str, Comparison]
 
+    @property
+    def standing(self) -> str:
+        """What the one is that the others are held against: the best, or the baseline where others lead it."""
+        leads = self.best == self.ranking[0]["configuration"]
+        return "baseline" if self.best.endswith("+none") and not leads else "best"
+
 
 def stand_ins(winner: str | None) -> tuple[str, ...]:
     """Return the names under which a winner may be ranked: its own, or that of its relaunch as baseline."""
@@ -99,7 +105,7 @@ def finding(field: Field, margin: float) -> str:
 def verdict_words(name: str, field: Field) -> str:
     """Return the verdict on one configuration, short enough to stand beside its point."""
     if name == field.best:
-        return "best" if len(field.ranking) > 1 else ""
+        return field.standing if len(field.ranking) > 1 else ""
     row = field.others.get(name)
     if row is None:
         return ""

@@ -44,7 +44,9 @@ def ranking_rows(field: Field) -> list[RankRow]:
                 interval=f"{number(row['ci'][0])} to {number(row['ci'][1])}" if row["ci"] else "",
                 rounds=row["rounds"],
                 against=distance,
-                verdict="best" if name == field.best else str(compared.get("verdict", "")).replace("_", " "),
+                verdict=field.standing
+                if name == field.best
+                else str(compared.get("verdict", "")).replace("_", " "),
                 note=rank_note(compared),
             )
         )
