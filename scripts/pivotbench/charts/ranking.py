@@ -37,7 +37,7 @@ class Field:
 
     @property
     def standing(self) -> str:
-        """What the one is that the others are held against: the best, or the baseline where others lead it."""
+        """What the others are held against: the best, or the baseline where others lead it."""
         leads = self.best == self.ranking[0]["configuration"]
         return "baseline" if self.best.endswith("+none") and not leads else "best"
 
