@@ -307,6 +307,18 @@ BROKEN = [
         "mean 'plain'?",
     ),
     (
+        "a rate for days",
+        free(f"{TEXT}, rate: [1.0e-5]"),
+        f"{FREE_KEY}.rate",
+        "take 400,000 s; a day at most",
+    ),
+    (
+        "prompt beyond any context",
+        changed("prompt_tokens: 32", "prompt_tokens: 999999999999").replace("[1]}", "[1]} #<"),
+        "throughput.workloads.noise.prompt_tokens[0]",
+        "at most 10000000",
+    ),
+    (
         "reference never launched",
         changed("  copy: {spec", "  on: flash\n  copy: {spec").replace(
             "reference: plain", "reference: plain #<"

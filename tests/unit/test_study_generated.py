@@ -21,6 +21,9 @@ CONFIG = Path(__file__).parents[2] / "config"
 # What a schema for editors cannot see: other files, other keys, and YAML itself.
 BEYOND_A_SCHEMA = {
     "engine twice",
+    "reference never launched",
+    "budget without a GPU",
+    "a rate for days",
     "env bad name",
     "model two slashes",
     "model no origin",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,14 +65,19 @@ def rank_note(compared: Mapping[str, Any]) -> str:
 Load = tuple[str, int, str]
 
 
+# The speed-up and its interval, which have columns of their own.
+NUMBERS_FIRST = re.compile(r"^[\d.]+ times the baseline's speed(?: \([^)]*\))?; ")
+
+
 def speculation_groups(decision: Mapping[str, Any]) -> list[tuple[Load, list[Mapping[str, Any]]]]:
     """Return the verdicts by (workload, concurrency, evidence); in each the largest speed-up first.
 
-    Loads of the study's metric come first.
+    Loads of the study's metric come first. ``reason`` is ``why`` without what other columns say.
     """
     groups: dict[Load, list[Mapping[str, Any]]] = {}
     for row in decision["speculation"]:
-        groups.setdefault((row["workload"], row["concurrency"], row["evidence"]), []).append(row)
+        told = {**row, "reason": NUMBERS_FIRST.sub("", row["why"].removeprefix(f"{row['verdict']}: "))}
+        groups.setdefault((row["workload"], row["concurrency"], row["evidence"]), []).append(told)
     metric = decision["metric"]
 
     def order(load: Load) -> tuple[bool, str, int]:

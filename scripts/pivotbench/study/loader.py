@@ -74,7 +74,7 @@ def _message(problem: ErrorDetails) -> str:
         return f"must be {_KINDS[kind]}, not {_described(value)}"
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
-        return f"must be {words} {context[key]:g}, not {value}"
+        return f"must be {words} {context[key]:.12g}, not {value}"
     if kind == "literal_error":
         choices = str(context["expected"])
         names = choices.replace("'", "").replace(" or ", ", ").split(", ")

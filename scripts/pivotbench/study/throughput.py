@@ -16,7 +16,6 @@ from pydantic import (
 
 from pivotbench.study.fields import (
     Concurrencies,
-    Positive,
     Seconds,
     Strict,
     StudyPath,
@@ -26,7 +25,12 @@ from pivotbench.study.fields import (
 )
 from pivotbench.study.prompts import read_prompts
 
-_LENGTH = {"type": "integer", "minimum": 1}
+# More than any context holds, and than a machine has patience for.
+MOST_TOKENS = 10_000_000
+MOST_REQUESTS = 1_000_000
+LONGEST_RUN_SECONDS = 86_400
+
+_LENGTH = {"type": "integer", "minimum": 1, "maximum": MOST_TOKENS}
 
 
 def _one_or_more(value: Any) -> Any:
@@ -45,7 +49,7 @@ Rates = Annotated[
     AfterValidator(_ascending),
 ]
 Lengths = Annotated[
-    list[Positive],
+    list[Annotated[int, Field(ge=1, le=MOST_TOKENS)]],
     BeforeValidator(_one_or_more),
     Field(min_length=1),
     WithJsonSchema({"anyOf": [_LENGTH, {"type": "array", "items": _LENGTH, "minItems": 1}]}),
@@ -71,7 +75,9 @@ class Workload(Strict):
         description="For kind synthetic: share of each prompt, from its begin, that all prompts of a run "
         "have in common, so that a prefix cache can answer it.",
     )
-    output_tokens: Annotated[int, Field(ge=2)] = Field(description="Longest answer, in tokens; at least 2.")
+    output_tokens: Annotated[int, Field(ge=2, le=MOST_TOKENS)] = Field(
+        description="Longest answer, in tokens; at least 2."
+    )
     concurrency: Concurrencies = Field(
         default_factory=list,
         description="Closed loop: numbers of requests in flight, each measured on its own.",
@@ -122,7 +128,9 @@ class Throughput(Strict):
     windows: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=5, description="Samples the measured time is cut into."
     )
-    min_requests: Positive = Field(default=8, description="Completed requests, at least.")
+    min_requests: Annotated[int, Field(ge=1, le=MOST_REQUESTS)] = Field(
+        default=8, description="Completed requests, at least."
+    )
     workloads: dict[str, Workload] = Field(min_length=1, description="Workloads by name.")
 
     @field_validator("workloads")
@@ -131,3 +139,13 @@ class Throughput(Strict):
         for name in workloads:
             check_name(name, name)
         return workloads
+
+    @model_validator(mode="after")
+    def _rates_end(self) -> Throughput:
+        for name, workload in self.workloads.items():
+            for rate in workload.rate:
+                seconds = self.min_requests / rate
+                if seconds > LONGEST_RUN_SECONDS:
+                    message = f"min_requests {self.min_requests} at {rate:g} a second take {seconds:,.0f} s"
+                    raise refusal(f"{message}; a day at most", "workloads", name, "rate")
+        return self
