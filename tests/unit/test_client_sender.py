@@ -128,7 +128,7 @@ def test_a_process_that_cannot_start_is_one_clear_line(monkeypatch: pytest.Monke
             pytest.fail("it started")
 
     monkeypatch.setattr(crew.sys, "executable", "/bin/false")
-    with pytest.raises(UserError, match="process 1 of the load client"):
+    with pytest.raises(UserError, match=r"process [12] of the load client \(pid \d+\) did not start"):
         asyncio.run(go())
 
 

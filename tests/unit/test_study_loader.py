@@ -117,7 +117,7 @@ def test_a_study_without_speculation_has_no_phase_two(tmp_path: Path) -> None:
 
 
 def test_a_pinned_base_is_known(tmp_path: Path) -> None:
-    study = study_of(tmp_path, changed("  copy:", "  on: flash\n  copy:"))
+    study = study_of(tmp_path, changed("  copy:", "  on: flash\n  copy:").replace("  reference: plain\n", ""))
     assert study.speculative_base == "flash"
     assert list(study.speculations) == ["copy"]
 

@@ -49,7 +49,7 @@ def small_study(folder: Path) -> dict[str, Any]:
                 "script-acceptance": ["2.5"],
             },
         },
-        "smoke": {"max_tokens": 16, "prompts": [{"ask": "What is 2+2?", "contains": "4"}]},
+        "smoke": {"max_tokens": 16, "repeats": 1, "prompts": [{"ask": "What is 2+2?", "contains": "4"}]},
         "throughput": {
             "seconds": 0.5,
             "windows": 2,
