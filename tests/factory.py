@@ -72,6 +72,7 @@ class Cell:
     reason: Reason | None = None
     client_bound: bool = False
     simulated: bool = False
+    speed_only: bool = False
     throttled: bool | None = False
     per_gpu_mib: Mapping[str, int] = field(default_factory=dict)
     smoke: Sequence[Mapping[str, Any]] = ()
@@ -247,7 +248,10 @@ def token_id(word: str) -> int:
 
 
 def _throughput(cell: Cell, rng: random.Random) -> dict[str, Any]:
-    return {"runs": [_run(cell, load, tok_s, rng) for load, tok_s in sorted(cell.tok_s.items())]}
+    return {
+        "runs": [_run(cell, load, tok_s, rng) for load, tok_s in sorted(cell.tok_s.items())],
+        "speed_only": cell.speed_only,
+    }
 
 
 def _run(cell: Cell, load: Load, tok_s: float, rng: random.Random, windows: int = 3) -> dict[str, Any]:

@@ -114,6 +114,8 @@ def smoke_request(study: Study) -> dict[str, Any]:
     request = study.smoke.model_dump(mode="json", exclude_none=True)
     if study.smoke.continuations is not None:
         request["continuations"] = read_continuations(study.smoke.continuations)
+    if not study.smoke.speed_only:
+        del request["speed_only"]
     return request
 
 
@@ -127,6 +129,8 @@ def throughput_request(study: Study) -> dict[str, Any]:
         if workload.prompts is not None:
             request["workloads"][name]["prompts"] = sha256_of_file(workload.prompts)
     request["seed"] = study.name
+    if study.smoke.speed_only:
+        request["speed_only"] = True
     return request
 
 

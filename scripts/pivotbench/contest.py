@@ -111,7 +111,7 @@ class Contest:
     def unjudgeable(self, a: str, b: str) -> str | None:
         """Return why no number of rounds would make the pair's figures count, or None."""
         if self.phase == "speculative" and self.synthetic:
-            return "random tokens cannot judge speculation"
+            return "neither random tokens nor text that nobody judged can judge speculation"
         if self.simulated & {a, b}:
             return "the server simulated acceptance"
         return None

@@ -15,7 +15,8 @@ class DecisionRules:
     geometric mean of output tok/s at ``metric_concurrency``. ``margin`` is relative: 0.02 is 2 %.
     ``gpus``: how many one server uses, 0 for the CPU. ``reference``: whose answers the others' are held
     against, None for the first by name; ``agreement_bound``: the mean distance of log probabilities, in nats,
-    that is no fault. ``gpu_hours``: the budget of all phases together, None for none.
+    that is no fault. ``gpu_hours``: the budget of all phases together, None for none. ``speed_only``: the
+    study has answers recorded, not judged.
     """
 
     study: str
@@ -32,6 +33,7 @@ class DecisionRules:
     reference: str | None = None
     agreement_bound: float = 0.25
     gpu_hours: float | None = None
+    speed_only: bool = False
 
     @classmethod
     def from_study(cls, study: Any) -> DecisionRules:
@@ -52,6 +54,7 @@ class DecisionRules:
             reference=decision.reference,
             agreement_bound=decision.agreement_bound,
             gpu_hours=decision.budget.gpu_hours if decision.budget else None,
+            speed_only=study.smoke.speed_only,
         )
 
     @property

@@ -79,7 +79,8 @@ def _draft_path(speculation: Sequence[Entry]) -> dict[str, str]:
         return _said(statement, "untested", "no speculative configuration was measured")
     real = [s for s in speculation if s["evidence"] == "text"]
     if not real:
-        return _said(statement, "undecided", "only random tokens or simulated acceptance were measured")
+        only = "only random tokens, text that nobody judged or simulated acceptance were measured"
+        return _said(statement, "undecided", only)
     reported = [s for s in real if s["draft_proposed"] is not None]
     if not reported:
         return _said(statement, "undecided", "the server did not report its drafts")

@@ -69,6 +69,7 @@ COLUMNS = (
     Column("energy_j_per_token", "Float64", "J/token", "energy of that power's devices per output token"),
     Column("cpu_percent", "Float64", "%", "load of the whole machine, 100 when every core is busy, mean"),
     Column("simulated", "boolean", "", "acceptance of drafts was simulated by the server"),
+    Column("speed_only", "boolean", "", "nobody judged the answers: the study asked for speed only"),
 )
 
 
@@ -127,6 +128,7 @@ def _cell_rows(cell: CellFiles) -> list[dict[str, Any]]:
         "configuration": cell.configuration,
         "round": cell.round,
         "launch_id": cell.launch_id,
+        "speed_only": bool(cell.throughput.get("speed_only", False)),
     }
     return [
         {**names, **columns, "window": w["window"], "output_tok_s": w["output_tok_s"]}

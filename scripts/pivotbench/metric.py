@@ -36,7 +36,7 @@ def metric_values(rules: DecisionRules, rows: Iterable[Mapping[str, Any]]) -> di
     for (configuration, round_), by_workload in sorted(runs.items()):
         value = values.setdefault(configuration, MetricValues())
         windows = [row for rows_ in by_workload.values() for row in rows_]
-        value.synthetic |= any(row["kind"] == "synthetic" for row in windows)
+        value.synthetic |= any(row["kind"] == "synthetic" or row["speed_only"] for row in windows)
         value.simulated |= any(row["simulated"] for row in windows)
         missing = sorted(set(rules.metric_weights) - set(by_workload))
         if missing:

@@ -21,7 +21,7 @@ def next_levers(
 ) -> list[dict[str, str]]:
     """Return the levers that the evidence points to, most direct first."""
     found = [
-        _text_workload(states),
+        None if rules.speed_only else _text_workload(states),
         _second_round(rules, states),
         _more_rounds(rules, comparisons),
         _less_load(states),

@@ -135,7 +135,8 @@ def _step_cost_ratio(
 def _evidence(runs: Sequence[Row]) -> str:
     if any(run["simulated"] for run in runs):
         return "simulated"
-    return "synthetic" if any(run["kind"] == "synthetic" for run in runs) else "text"
+    meant = all(run["kind"] == "text" and not run["speed_only"] for run in runs)
+    return "text" if meant else "synthetic"
 
 
 def _total(runs: Sequence[Row], column: str) -> int | None:
@@ -145,7 +146,10 @@ def _total(runs: Sequence[Row], column: str) -> int | None:
 
 def _why(verdict: str, evidence: str, result: Comparison, facts: Mapping[str, Any]) -> str:
     if evidence == "synthetic":
-        return "undecided: random tokens cannot judge speculation, acceptance depends on the text"
+        return (
+            "undecided: random tokens, or text that nobody judged, cannot judge speculation: acceptance "
+            "depends on the text"
+        )
     if evidence == "simulated":
         return "undecided: the server simulated acceptance, real drafts may fare otherwise"
     if result.verdict == "not_comparable" or result.ratio is None:

@@ -75,7 +75,8 @@ def _winner_line(decision: Decision) -> str:
     open_ = [name for name, row in rivals.items() if row["verdict"] == "undecided"]
     also = f", equivalent to {', '.join(equals)}" if equals else ""
     unclear = f"; not told apart from {', '.join(open_)}" if open_ else ""
-    return f"{winner} wins{speed}{also}{unclear}"
+    judged = all(part["judged"] for part in decision["agreement"])
+    return f"{winner} wins{speed}{also}{unclear}{'' if judged else '; its answers are not judged'}"
 
 
 def _winner_phase(decision: Decision) -> tuple[list[Row], str | None]:

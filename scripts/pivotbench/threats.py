@@ -24,6 +24,7 @@ class Threat(Enum):
     CLIENT_BOUND = "the load generator may have limited {names}; rounds so marked are not ranked"
     THROTTLED = "the hardware throttled during runs of {names}"
     SYNTHETIC = "the metric uses random tokens, which cannot judge speculation"
+    SPEED_ONLY = "the study asks for speed only: nobody judged the answers, and what is fastest may be wrong"
     SIMULATED = "acceptance of drafts was simulated for {names}"
     ENVIRONMENTS = "{names} ran in a different environment and are not ranked with the others"
     CONFOUNDED = "settings or conditions nobody asked for differ between configurations, e.g. {example}"
@@ -63,7 +64,9 @@ def threats(
     ):
         if names := sorted({row["configuration"] for row in rows if row[flag]}):
             found.append((threat, {"names": ", ".join(names)}))
-    if any(state.synthetic for state in states):
+    if rules.speed_only:
+        found.append((Threat.SPEED_ONLY, {}))
+    elif any(state.synthetic for state in states):
         found.append((Threat.SYNTHETIC, {}))
     if differing := next((c["confounders"][0] for c in comparisons if c["confounders"]), None):
         found.append((Threat.CONFOUNDED, {"example": differing}))

@@ -304,6 +304,25 @@ def test_what_the_answers_leave_open_is_a_threat() -> None:
     assert not calm & {"answers_unjudged", "reference_doubtful", "reference_replaced", "unsteady"}
 
 
+def test_a_study_that_asks_for_speed_only_eliminates_nobody_by_answers_and_says_so_everywhere() -> None:
+    from campaigns import run_phase
+    from pivotbench.decision import decide
+    from pivotbench.report.story import story
+    from pivotbench.summary import summary_markdown
+
+    rules = replace(RULES, speed_only=True, rounds_min=1, rounds_max=1)
+    answers = {"a": [fine()], "b": [looping()]}
+    assert out(agreement(answers)) and not out(agreement(answers, rules=rules))
+    made = [Cell("backends", name, 1, SPEED, smoke=said, speed_only=True) for name, said in answers.items()]
+    races, cells = run_phase(rules, "backends", [], lambda *_: made)
+    decision = decide(rules, races, cells)
+    assert decision["winner"] and not decision["eliminated"]
+    assert [part["judged"] for part in decision["agreement"]] == [False]
+    assert "speed_only" in {threat["code"] for threat in decision["threats"]}
+    assert story(decision).verdict == "Answers not judged"
+    assert "its answers are not judged" in summary_markdown(decision)
+
+
 def test_stored_results_of_an_earlier_version_say_nothing_of_answers_and_put_nobody_out() -> None:
     cells = [cell_files(Cell("backends", name, 1, SPEED)) for name in ("a", "b")]
     for cell in cells:

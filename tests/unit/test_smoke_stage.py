@@ -24,6 +24,7 @@ def smoked(
     prompts: Sequence[dict[str, str]] = (SUM,),
     forced: Forced | None = None,
     repeats: int = 2,
+    speed_only: bool = False,
 ) -> dict[str, Any]:
     """Run the stage on a server that gives the same answer to everything; return what it wrote."""
 
@@ -47,7 +48,9 @@ def smoked(
         stage.smoke(
             SimpleNamespace(
                 request={"engine": "llamacpp"},
-                work=work | ({"continuations": TEXTS} if forced else {}),
+                work=work
+                | ({"continuations": TEXTS} if forced else {})
+                | ({"speed_only": True} if speed_only else {}),
                 read=lambda _: {"status": "ok"},
                 ensure=lambda: lease,
                 server_block=lambda _: {},
@@ -100,3 +103,11 @@ def test_a_server_that_cannot_follow_is_asked_once_and_that_is_no_failure(
     assert written["status"] == "ok" and len(written["asked"]) == 1
     assert [c["token_logprobs"] for c in written["continuations"]] == [None, None]
     assert {c["why"] for c in written["continuations"]} == {"HTTP 400: not with speculation"}
+
+
+def test_a_study_that_asks_for_speed_only_records_garbage_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = smoked(monkeypatch, "!" * 40, speed_only=True)
+    assert (written["status"], written["speed_only"]) == ("ok", True)
+    assert "bad" in {d["verdict"] for d in written["prompts"][0]["answers"][0]["detectors"]}

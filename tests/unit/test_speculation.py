@@ -84,7 +84,12 @@ def test_a_single_round_is_undecided() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "evidence"), [({"kind": "synthetic"}, "synthetic"), ({"simulated": True}, "simulated")]
+    ("more", "evidence"),
+    [
+        ({"kind": "synthetic"}, "synthetic"),
+        ({"speed_only": True}, "synthetic"),
+        ({"simulated": True}, "simulated"),
+    ],
 )
 def test_only_real_text_and_real_drafts_give_a_verdict(more: dict[str, Any], evidence: str) -> None:
     entry = judge([150, 150.2], Drafts(800, 600, counted=True), **more)

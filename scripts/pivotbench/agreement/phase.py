@@ -18,6 +18,7 @@ from pivotbench.evidence import CellFiles
 
 # Two tokens are about equally likely where each of their logprobs may be off by the study's bound.
 NEAR_TIE_BOUNDS = 2
+SPEED_ONLY = "the study asks for speed only: answers are recorded, not judged"
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,11 @@ def agree(rules: DecisionRules, phase: str, cells: Iterable[CellFiles]) -> Agree
     rivals = [witness for witness in healthy.values() if witness is not reference]
     held = [hold(witness, reference, near_tie_nats) for witness in (reference, *rivals)]
     others = held[1:]
-    unjudged = unable(reference)
-    out = [] if unjudged else eliminated(phase, others, rules.agreement_bound, excesses(cells, name))
+    unjudged = not rules.speed_only and unable(reference)
+    judged = not (unjudged or rules.speed_only)
+    out = eliminated(phase, others, rules.agreement_bound, excesses(cells, name)) if judged else []
     texts = {}
-    if phase == "speculative":
+    if phase == "speculative" and not rules.speed_only:
         own = own_departures(reference, near_tie_nats)
         texts = {one.witness.configuration: greedy_text(one, own) for one in others}
     return Agreement(
@@ -63,8 +65,8 @@ def agree(rules: DecisionRules, phase: str, cells: Iterable[CellFiles]) -> Agree
         table={
             "phase": phase,
             "reference": name,
-            "judged": not unjudged,
-            "statement": _statement(reference, unjudged),
+            "judged": judged,
+            "statement": SPEED_ONLY if rules.speed_only else _statement(reference, unjudged),
             "prompts": len(reference.answers),
             "set_aside": sorted(reference.problems),
             "bound_nats": rules.agreement_bound,
@@ -74,7 +76,7 @@ def agree(rules: DecisionRules, phase: str, cells: Iterable[CellFiles]) -> Agree
         unjudged=unjudged,
         doubtful=sorted(
             ask
-            for ask in reference.problems
+            for ask in (() if rules.speed_only else reference.problems)
             if any(ask in one.witness.answers and ask not in one.witness.problems for one in others)
         ),
         changed=frozenset(n for n, text in texts.items() if text["verdict"] == "changed"),

@@ -24,6 +24,9 @@ Decision = Mapping[str, Any]
 Tone = Literal["good", "open", "bad"]
 
 
+UNJUDGED = "Nobody judged the answers, so this is a statement on speed alone; see Answers."
+
+
 @dataclass(frozen=True)
 class Story:
     """What stands on top of the report: a headline, three sentences, and how sure they are."""
@@ -49,6 +52,9 @@ def story(decision: Decision) -> Story:
     if winner is None:
         return Story("bad", "No winner", "No configuration can be recommended", _nothing(decision))
     field = next((f for f in found.values() if f.best in stand_ins(winner)), None)
+    if not all(part["judged"] for part in decision["agreement"]):
+        text = (_speed(decision, field) if field else "", _backends(decision, found), UNJUDGED)
+        return Story("open", "Answers not judged", f"{winner}, by speed alone", text)
     if field is None:
         text = (f"{winner} is the base the study names.", _backends(decision, found), _speculation(decision))
         return Story("open", "Not ranked", f"Serve {winner}", text)

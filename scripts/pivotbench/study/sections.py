@@ -63,6 +63,11 @@ class Smoke(Strict):
         default=None,
         description="A JSONL file of fixed continuations, whose log probabilities tell backends apart.",
     )
+    speed_only: bool = Field(
+        default=False,
+        description="Answers are recorded, never judged, and everything measured is marked so: for weights "
+        "that mean nothing (`load-format: dummy`).",
+    )
 
     @field_validator("continuations")
     @classmethod
