@@ -25,6 +25,7 @@ MAX_LINE_CHARS = 400
 
 _FRAME = re.compile(r'\bFile ".*", line \d+')
 _INDENTED = re.compile(r"(^|\] ?)\s{4,}\S")
+_RAISE = re.compile(r"(^|\])\s*raise \w")
 _SOURCE_LINES = 8
 
 # Before a message: when, which process, how grave. Ranks that say the same differ only in this.
@@ -165,8 +166,10 @@ def _read(lines: Iterable[tuple[int, str]], engine: str) -> _Reading:
 
 
 def _is_source(line: str, below_frame: int) -> bool:
-    """Whether a line below a traceback's ``File`` is source text: it may quote a message without raising it."""
-    return below_frame == 1 or (1 < below_frame <= _SOURCE_LINES and _INDENTED.search(line) is not None)
+    """Whether a line of a traceback is source text: it may quote a message without raising it."""
+    if below_frame == 1 or _RAISE.search(line):
+        return True
+    return 1 < below_frame <= _SOURCE_LINES and _INDENTED.search(line) is not None
 
 
 def _reason(reading: _Reading, exit_code: int | None) -> Reason:

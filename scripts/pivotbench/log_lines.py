@@ -1,4 +1,8 @@
-"""Reading a log of any size: its suspicious lines and its end, in one pass and a few megabytes of memory."""
+"""Reading a log of any size: its suspicious lines and its end, in one pass and a few megabytes of memory.
+
+What makes a huge log huge is the same lines over and over, so a line is looked at by its shape, which is its text
+without digits: one without a suspicious word is remembered, and one that came very often tells nothing new.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +13,42 @@ from typing import BinaryIO
 
 LAST_LINES = 5
 LONGEST_LINE_BYTES = 1 << 16
+OFTEN = 200
 
 _BLOCK_BYTES = 1 << 18
+_SHAPES_BYTES = 16 << 20
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 def suspicious_lines(path: Path, words: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Yield, with their numbers from 0, the lines that have one of ``words`` (in lower case), and the last few.
 
-    What a progress bar overwrites counts as lines of its own; a line beyond 64 KiB is cut there. A log that
-    cannot be read has no lines.
+    Of lines that differ in digits alone the first 200 are shown. What a progress bar overwrites counts as lines
+    of its own; a line beyond 64 KiB is cut there. A log that cannot be read has no lines.
     """
     try:
         stream = path.open("rb")
     except OSError:
         return
     wanted = [word.encode() for word in words]
-    begin, shown = 0, -1
+    shapes: dict[bytes, int] = {}
+    begin, shown, room = 0, -1, _SHAPES_BYTES
     ending: list[tuple[int, bytes]] = []
     with stream:
         for block in _blocks(stream):
             lines = block.replace(b"\r", b"\n").split(b"\n")
-            if _has_any(block, wanted):
-                for number, line in enumerate(lines, begin):
-                    if _has_any(line, wanted):
-                        shown = number
-                        yield number, _text(line)
+            for number, line in enumerate(lines, begin):
+                shape = line.translate(None, b"0123456789")
+                times = shapes.get(shape, 0)
+                if times >= OFTEN:
+                    continue
+                suspicious = _has_any(line, wanted)
+                if times or room > len(shape):
+                    room -= 0 if times else len(shape)
+                    shapes[shape] = times + 1 if suspicious else OFTEN
+                if suspicious:
+                    shown = number
+                    yield number, _text(line)
             begin += len(lines)
             last = [(begin - back, lines[-back]) for back in range(min(len(lines), 4 * LAST_LINES), 0, -1)]
             ending = [*ending, *((number, line) for number, line in last if line.strip())][-LAST_LINES:]
