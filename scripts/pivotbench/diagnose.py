@@ -3,7 +3,7 @@
 What failures look like is data, in engines/signatures.yaml; the rules of reading are here:
 
 - the first line that a signature knows is the cause, unless that one only follows from others' failures;
-- what was logged before the server was ready was survived, and what is logged after a requested stop is no cause;
+- what was logged before the server was ready was survived, what comes after a requested stop is no cause;
 - memory that runs out is named by the phase its own process was in.
 """
 
@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pivotbench.log_lines import plain, suspicious_lines
-from pivotbench.reasons import reason_codes
+from pivotbench.reasons import reason_codes, remedy_for
 from pivotbench.results import Reason
 from pivotbench.signatures import Signature, catalogue
 
@@ -35,7 +35,9 @@ _PREFIX = re.compile(r"^(\s*(\[[^\]]*\]|\([^)]*\)|[\w.-]+\s+\||(ERROR|CRITICAL|F
 _TELLING = (
     re.compile(r"(^|[\s:\]])([\w.]+\.)?\w*(Error|Exception|Interrupt)(: \S|$)|terminate called|what\(\):"),
     re.compile(r"\b(ERROR|FATAL|CRITICAL|E)\b|[Ss]egmentation fault|[Aa]ssertion.*failed|panic:"),
-    re.compile(r"\b(error|failed|failure|exception|cannot|unable|abort\w*|killed|unsupported)\b", re.IGNORECASE),
+    re.compile(
+        r"\b(error|fail(ed|ure)|exception|cannot|unable|abort\w*|killed|unsupported)\b", re.IGNORECASE
+    ),
 )
 
 
@@ -114,7 +116,6 @@ class _Reading:
 
     def cause(self) -> Match | None:
         found = self.known()
-        # Of several signatures of one line the first in the catalogue says it most exactly: it was kept first.
         return next((m for m in found if not m.signature.follows), found[0] if found else None)
 
     def best_lines(self) -> tuple[str, ...]:
@@ -193,11 +194,10 @@ def _reason(reading: _Reading, exit_code: int | None) -> Reason:
 def _unexplained(reading: _Reading, exit_code: int | None) -> Reason:
     ended, evidence = _ending(exit_code), reading.best_lines()
     if exit_code == -signal.SIGKILL:
-        message = f"The server {ended}, and its log names no cause."
-        return Reason("killed", "transient", message, evidence, remedy=reason_codes().reasons["killed"].remedy)
-    message = f"The server {ended} for a reason that is not in the catalogue."
-    remedy = reason_codes().reasons["unknown"].remedy
-    return Reason("unknown", "deterministic", message, evidence, remedy=remedy)
+        reason = Reason.of("killed", f"The server {ended}, and its log names no cause.", evidence)
+    else:
+        reason = Reason.of("unknown", f"The server {ended} for a reason not in the catalogue.", evidence)
+    return replace(reason, remedy=remedy_for(reason.code))
 
 
 def _ending(exit_code: int | None) -> str:

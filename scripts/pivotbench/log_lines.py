@@ -1,7 +1,7 @@
 """Reading a log of any size: its suspicious lines and its end, in one pass and a few megabytes of memory.
 
-What makes a huge log huge is the same lines over and over, so a line is looked at by its shape, which is its text
-without digits: one without a suspicious word is remembered, and one that came very often tells nothing new.
+What makes a huge log huge is the same lines over and over, so a line is looked at by its shape, its text
+without digits: one without a suspicious word is remembered, one that came very often tells nothing new.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 def suspicious_lines(path: Path, words: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield, with their numbers from 0, the lines that have one of ``words`` (in lower case), and the last few.
+    """Yield, numbered from 0, the lines that have one of ``words`` (given in lower case), and the last few.
 
-    Of lines that differ in digits alone the first 200 are shown. What a progress bar overwrites counts as lines
-    of its own; a line beyond 64 KiB is cut there. A log that cannot be read has no lines.
+    Of lines that differ in digits alone the first 200 are shown. What a progress bar overwrites counts as
+    lines of its own; a line beyond 64 KiB is cut there. A log that cannot be read has no lines.
     """
     try:
         stream = path.open("rb")

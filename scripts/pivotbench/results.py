@@ -19,7 +19,7 @@ STAGES: tuple[Stage, ...] = ("launch", "smoke", "throughput", "teardown")
 Status = Literal["ok", "failed", "skipped"]
 ReasonKind = Literal["deterministic", "transient"]
 
-# Transient: the same command may well succeed next time, so the next invocation tries again. As in reasons.yaml.
+# Transient, as in reasons.yaml: the same command may well succeed next time, so the next run tries again.
 TRANSIENT_CODES = frozenset(
     {
         "timeout",

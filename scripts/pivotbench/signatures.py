@@ -1,4 +1,4 @@
-"""The signatures of known failures: what they look like in a log. They are data, in engines/signatures.yaml."""
+"""The signatures of known failures: data of engines/signatures.yaml, checked and compiled."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,14 +13,17 @@ from pivotbench.signatures import Signature, catalogue
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "troubleshooting.md"
 
+# Filled in from the line that matched, or from the run.
+_FIGURE = re.compile(r"\{[^}]*\}")
+
 _HEAD = """\
 # Troubleshooting
 
 Written by `make generated` from [reasons.yaml](../scripts/pivotbench/reasons.yaml) and
 [signatures.yaml](../scripts/pivotbench/engines/signatures.yaml).
 
-A failed stage has a `reason` with a `code`; look it up here. **Deterministic** failures come again, and one of
-them puts a configuration out. **Transient** ones may pass: the next invocation tries them again, and two
+A failed stage has a `reason` with a `code`; look it up here. **Deterministic** failures come again, and one
+of them puts a configuration out. **Transient** ones may pass: the next invocation tries them again, and two
 in different rounds put a configuration out. `--config retry=all` tries every failure again. The evidence
 beside the reason begins with the line that tells the cause; the whole log is in `logs/` of the cell.
 """
@@ -60,7 +64,7 @@ def _code(code: str, known: ReasonCode, signatures: Iterable[Signature]) -> str:
 
 
 def _signature(signature: Signature) -> str:
-    says = signature.says.replace("{", "*").replace("}", "*")
+    says = _FIGURE.sub("…", signature.says)
     links = ", ".join(f"[{_short(link)}]({link})" for link in signature.links)
     only = f" ({signature.engine})" if signature.engine else ""
     return f"| {says}{only} | {signature.remedy}{' ' + links if links else ''} |"
@@ -72,9 +76,7 @@ def _short(link: str) -> str:
 
 
 def _warning(warning: RunWarning) -> str:
-    # Figures are filled in when the warning is given.
-    text = TEXTS[warning].replace("{", "*").replace("}", "*")
-    return f"| `{warning}` | {text} | {reason_codes().warnings[warning]} |"
+    return f"| `{warning}` | {_FIGURE.sub('…', TEXTS[warning])} | {reason_codes().warnings[warning]} |"
 
 
 if __name__ == "__main__":

@@ -16,8 +16,13 @@ from pivotbench.client.warnings import RunWarning
 from pivotbench.reasons import reason_codes, remedy_of
 from pivotbench.results import TRANSIENT_CODES, Reason
 from pivotbench.signatures import Catalogue, Signature, catalogue
+from pivotbench.troubleshooting import DOCUMENT, document
 
 PACKAGE = Path(__file__).parents[2] / "scripts" / "pivotbench"
+
+SETTINGS = settings(
+    max_examples=40, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 
 PATTERNS = [
     *[(signature.id, signature.pattern) for signature in catalogue().signatures],
@@ -29,8 +34,8 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("pattern", [p for _, p in PATTERNS], ids=[name for name, _ in PATTERNS])
-def test_whatever_a_pattern_matches_has_a_word_for_which_lines_are_looked_at(pattern: re.Pattern[str]) -> None:
-    @settings(max_examples=40, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+def test_whatever_a_pattern_matches_has_a_word_that_makes_a_line_suspicious(pattern: re.Pattern[str]) -> None:
+    @SETTINGS
     @given(st.from_regex(pattern, fullmatch=True))
     def holds(text: str) -> None:
         lowered = text.lower()
@@ -54,6 +59,12 @@ def test_every_code_that_the_package_gives_has_its_words() -> None:
     assert {"launch_timeout", "leaked", "requests_failed", "record_missing", "garbage"} <= given_codes
     assert given_codes <= reason_codes().reasons.keys()
     assert {str(warning) for warning in RunWarning} == reason_codes().warnings.keys()
+
+
+def test_the_troubleshooting_document_is_current_and_has_a_heading_for_every_code() -> None:
+    written = DOCUMENT.read_text(encoding="utf-8")
+    assert written == document(), "run make generated"
+    assert set(re.findall(r"^### (\w+)$", written, re.MULTILINE)) == reason_codes().reasons.keys()
 
 
 def test_the_remedy_of_a_signature_goes_before_that_of_its_code() -> None:

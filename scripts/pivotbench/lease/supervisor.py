@@ -233,10 +233,11 @@ class Supervisor:
     def _as_the_log_tells(self, code: str, what: str) -> Reason:
         """What happened, with the cause in the log's words and what helps against it, where the log knows."""
         from pivotbench.diagnose import diagnose_file
+        from pivotbench.reasons import remedy_for
 
         cause = diagnose_file(Path(self.order.log), self.record.exit_code, self.order.engine)
         if cause.code == "unknown":
-            return Reason.of(code, what, cause.evidence)
+            return replace(Reason.of(code, what, cause.evidence), remedy=remedy_for(code))
         message = f"{what} ({cause.code}: {cause.message})"
         return replace(cause, code=code, kind="transient", message=message)
 

@@ -102,7 +102,7 @@ def _outcome(
         stages[stage] = StageOutcome("failed", code)
         evidence = tuple(_cut(line) for line in eliminated["evidence"][:MOST_LINES])
         failures[stage, code] = Failure(
-            f"{stage}: {code}", _cut(eliminated["reason"]), eliminated["remedy"], evidence, ()
+            f"{stage}: {code}", _cut(eliminated["reason"]), eliminated.get("remedy"), evidence, ()
         )
     smoke = next((cell.smoke for cell in reversed(cells) if cell.smoke and cell.smoke.get("prompts")), None)
     answers = tuple(

@@ -130,7 +130,7 @@ class Context:
 
 
 def _in_words(reason: Reason) -> str:
-    return f"{reason.message} {reason.remedy}" if reason.remedy else reason.message
+    return f"{reason.message.rstrip('.')}. {reason.remedy}" if reason.remedy else reason.message
 
 
 def failed_launch(record: Record) -> tuple[Reason, dict[str, Any]]:
