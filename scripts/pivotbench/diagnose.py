@@ -193,7 +193,8 @@ def _reason(reading: _Reading, exit_code: int | None) -> Reason:
 
 def _unexplained(reading: _Reading, exit_code: int | None) -> Reason:
     ended, evidence = _ending(exit_code), reading.best_lines()
-    if exit_code == -signal.SIGKILL:
+    # SGLang ends itself by SIGKILL when a child failed, so an exception in the log explains more.
+    if exit_code == -signal.SIGKILL and not reading.telling[0]:
         reason = Reason.of("killed", f"The server {ended}, and its log names no cause.", evidence)
     else:
         reason = Reason.of("unknown", f"The server {ended} for a reason not in the catalogue.", evidence)

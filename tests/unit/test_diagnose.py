@@ -196,6 +196,14 @@ def test_sigkill_without_a_logged_cause_is_transient_and_blames_nobody() -> None
     assert "SIGKILL" in reason.message
 
 
+def test_an_exception_that_nobody_knows_is_the_cause_although_the_engine_then_killed_itself() -> None:
+    case = next(case for case in PUBLIC if case["source"].endswith("sglang/issues/2812"))
+    log = [*public(case), "[2025-01-25 21:59:50] Received sigquit from a child process."]
+    reason = diagnose(log, -9, "sglang")
+    assert (reason.code, reason.kind) == ("unknown", "deterministic")
+    assert "KeyError: 'dc49ad867dc144249f59f4e85c7229cd'" in reason.evidence
+
+
 def test_an_unknown_failure_shows_its_five_most_telling_lines_in_order() -> None:
     log = [f"step {i}" for i in range(50)]
     log[10] = "worker 3: something failed early"

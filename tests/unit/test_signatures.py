@@ -21,7 +21,7 @@ from pivotbench.troubleshooting import DOCUMENT, document
 PACKAGE = Path(__file__).parents[2] / "scripts" / "pivotbench"
 
 SETTINGS = settings(
-    max_examples=40, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=25, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
 
 PATTERNS = [
