@@ -397,7 +397,7 @@ def noisy(centre: float, sd: float, *seed: object) -> float:
 
 
 UNSUPPORTED = Reason(
-    code="unsupported_configuration",
+    code="flag_conflict",
     kind="deterministic",
     message="a quantized V cache needs flash attention",
     evidence=("llama_init_from_model: quantized V cache requires flash_attn to be enabled",),

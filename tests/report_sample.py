@@ -15,6 +15,7 @@ from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, Drafts, noisy, writ
 from pivotbench.decision import SCHEMA
 from pivotbench.evidence import CellFiles, read_cell
 from pivotbench.measurements import collect
+from pivotbench.reasons import remedy_of
 from pivotbench.results import Reason
 
 STUDY = "sample"
@@ -244,6 +245,7 @@ def failed(name: str, stage: str, reason: Reason) -> dict[str, Any]:
         "reason": reason.message,
         "evidence": list(reason.evidence),
         "links": list(reason.links),
+        "remedy": remedy_of(reason),
     }
 
 

@@ -96,6 +96,7 @@ class EliminatedPart(_Part):
     reason: str
     evidence: list[str]
     links: list[str]
+    remedy: str | None = Field(default=None, description="what to do about it, where that is known")
 
 
 class DeparturesPart(_Part):

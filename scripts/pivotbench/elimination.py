@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pivotbench.evidence import CellFiles
+from pivotbench.reasons import remedy_of
 from pivotbench.results import Reason, Stage
 
 TRANSIENT_LIMIT = 2
@@ -37,6 +38,7 @@ def eliminated(cells: Iterable[CellFiles]) -> list[dict[str, Any]]:
                 "reason": reason.message + again,
                 "evidence": list(reason.evidence),
                 "links": list(reason.links),
+                "remedy": remedy_of(reason),
             }
         )
     return out

@@ -19,7 +19,7 @@ STAGES: tuple[Stage, ...] = ("launch", "smoke", "throughput", "teardown")
 Status = Literal["ok", "failed", "skipped"]
 ReasonKind = Literal["deterministic", "transient"]
 
-# Transient: the same command may well succeed next time, so the next invocation tries again.
+# Transient, as in reasons.yaml: the same command may well succeed next time, so the next run tries again.
 TRANSIENT_CODES = frozenset(
     {
         "timeout",
@@ -28,9 +28,14 @@ TRANSIENT_CODES = frozenset(
         "slot_refused",
         "server_died",
         "nccl_timeout",
+        "watchdog",
+        "killed",
         "killed_by_oom_killer",
+        "oom_host",
+        "gpu_busy",
         "port_in_use",
         "artifact_unavailable",
+        "record_missing",
     }
 )
 
@@ -40,7 +45,7 @@ class Reason:
     """Why a stage failed or was skipped.
 
     ``evidence`` holds log lines or answers, ``signature`` the pattern that matched (if one did),
-    ``links`` addresses where the same failure is discussed.
+    ``links`` addresses where the same failure is discussed, ``remedy`` what to do, where it is known.
     """
 
     code: str
@@ -49,6 +54,7 @@ class Reason:
     evidence: tuple[str, ...] = ()
     signature: str | None = None
     links: tuple[str, ...] = ()
+    remedy: str | None = None
 
     @classmethod
     def of(cls, code: str, message: str, evidence: tuple[str, ...] = ()) -> Reason:
@@ -66,6 +72,7 @@ class Reason:
             evidence=tuple(data.get("evidence", ())),
             signature=data.get("signature"),
             links=tuple(data.get("links", ())),
+            remedy=data.get("remedy"),
         )
 
 

@@ -224,6 +224,8 @@ def _eliminated(rows: Sequence[Row]) -> str:
         links = "".join(f" ([{i}]({link}))" for i, link in enumerate(row["links"], 1))
         name, reason = _text(row["configuration"]), _text(row["reason"])
         lines.append(f"- {name}: `{row['code']}` at {row['stage']}, {reason}{links}")
+        if remedy := row.get("remedy"):
+            lines.append(f"  - What to do: {_text(remedy)}")
         lines += [f"  - `{line}`" for line in row["evidence"][:2]]
     return "\n".join(lines) + "\n" if lines else ""
 

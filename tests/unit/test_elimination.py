@@ -13,9 +13,17 @@ SPEED = {("chat", 1): 50.0}
 
 def test_one_deterministic_failure_is_enough() -> None:
     (out,) = eliminated([cell_files(Cell("backends", "a", 1, failed="launch", reason=UNSUPPORTED))])
-    assert (out["configuration"], out["stage"], out["code"]) == ("a", "launch", "unsupported_configuration")
+    assert (out["configuration"], out["stage"], out["code"]) == ("a", "launch", "flag_conflict")
     assert out["evidence"] == list(UNSUPPORTED.evidence)
     assert out["links"] == list(UNSUPPORTED.links)
+
+
+def test_what_helps_stands_beside_the_reason() -> None:
+    own = Reason("oom_weights", "deterministic", "No memory.", remedy="Use a smaller format.")
+    (out,) = eliminated([cell_files(Cell("backends", "a", 1, failed="launch", reason=own))])
+    assert out["remedy"] == "Use a smaller format."
+    (out,) = eliminated([cell_files(Cell("backends", "a", 1, failed="throughput", reason=UNDER_LOAD))])
+    assert out["remedy"].startswith("Compare with one request at a time")
 
 
 def test_one_transient_failure_is_not_and_two_are() -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from campaigns import write_demo
 from pivotbench.charts.figures import NO_BREAK
@@ -19,6 +20,7 @@ from pivotbench.report.inputs import evidence_folders, read_inputs
 from pivotbench.report.outcomes import outcomes
 from pivotbench.report.story import facts, story
 from pivotbench.results import Reason
+from pivotbench.summary import summary_markdown
 from report_sample import Sample, addresses, elements, failed, sample
 
 SECTIONS = [
@@ -116,6 +118,13 @@ def test_links_that_are_not_of_the_web_are_left_out(usual: Sample) -> None:
     broken = outcomes(usual.decision, usual.cells)["backends"][-1]
     assert broken.configuration == "kv-q8-no-flash"
     assert all(link.startswith("https://") for failure in broken.failures for link in failure.links)
+
+
+def test_a_failure_says_what_to_do_in_the_report_and_in_the_summary(usual: Sample, page: str) -> None:
+    for row in usual.decision["eliminated"]:
+        assert row["remedy"]
+        assert f"<b>What to do:</b> {escape(row['remedy'])}" in page
+        assert f"  - What to do: {row['remedy']}\n" in summary_markdown(usual.decision)
 
 
 def test_the_matrix_shows_each_stage_of_each_configuration(usual: Sample) -> None:

@@ -25,6 +25,7 @@ from pivotbench.agreement.departures import Departure, departure, usual
 from pivotbench.agreement.distance import Distance, answer_distance, distance
 from pivotbench.agreement.load import Excess
 from pivotbench.agreement.reading import Witness
+from pivotbench.reasons import remedy_for
 from pivotbench.results import Stage
 
 SHOWN_CHARACTERS = 200
@@ -146,6 +147,7 @@ def _row(who: tuple[str, str, Stage, str], reason: str, evidence: list[str]) -> 
         "reason": reason,
         "evidence": evidence,
         "links": [],
+        "remedy": remedy_for(code),
     }
 
 

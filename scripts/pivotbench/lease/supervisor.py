@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -212,32 +212,34 @@ class Supervisor:
             write_handle(self.folder, self.handle)
             self.idle_since = time.monotonic()
         elif time.monotonic() - self.spawned > self.order.launch_timeout_seconds:
-            self._fail(
-                "launch_timeout",
-                f"the server was not ready within {self.order.launch_timeout_seconds:g} s: "
-                "look at the log, or raise hosts.launch_timeout_seconds",
-                tuple(self._log()[-3:]),
-            )
+            self.record.why = "failed"
+            what = f"the server was not ready within {self.order.launch_timeout_seconds:g} s"
+            self.record.reason = asdict(self._as_the_log_tells("launch_timeout", what))
             return False
         return True
 
     def _server_ended(self, exit_code: int) -> None:
-        from pivotbench.diagnose import diagnose
+        from pivotbench.diagnose import diagnose_file
 
         self.record.exit_code = exit_code
-        reason = diagnose(self._log(), exit_code, self.order.engine)
         if self.record.became_ready:
             self.record.why = "died"
-            cause = "" if reason.code == "unknown" else f" ({reason.code}: {reason.message})"
-            reason = Reason(
-                code="server_died",
-                kind="transient",
-                message=f"the server ended by itself with exit code {exit_code} after it was ready{cause}",
-                evidence=reason.evidence,
-                signature=reason.signature,
-                links=reason.links,
-            )
+            what = f"the server ended by itself with exit code {exit_code} after it was ready"
+            reason = self._as_the_log_tells("server_died", what)
+        else:
+            reason = diagnose_file(Path(self.order.log), exit_code, self.order.engine)
         self.record.reason = asdict(reason)
+
+    def _as_the_log_tells(self, code: str, what: str) -> Reason:
+        """What happened, with the cause in the log's words and what helps against it, where the log knows."""
+        from pivotbench.diagnose import diagnose_file
+        from pivotbench.reasons import remedy_for
+
+        cause = diagnose_file(Path(self.order.log), self.record.exit_code, self.order.engine)
+        if cause.code == "unknown":
+            return replace(Reason.of(code, what, cause.evidence), remedy=remedy_for(code))
+        message = f"{what} ({cause.code}: {cause.message})"
+        return replace(cause, code=code, kind="transient", message=message)
 
     def _why_stop(self) -> str | None:
         if not self.owner.alive():

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pivotbench.charts.figures import count, seconds, tok_s
 from pivotbench.charts.ranking import Field, fields, verdict_words
 from pivotbench.evidence import CellFiles
+from pivotbench.reasons import remedy_of
 from pivotbench.results import STAGES, Reason, Stage
 
 MOST_LINES = 30
@@ -28,10 +29,11 @@ class StageOutcome:
 
 @dataclass(frozen=True)
 class Failure:
-    """One failure with what was seen; links are addresses of the web only."""
+    """One failure with what was seen and what to do; links are addresses of the web only."""
 
     title: str
     message: str
+    remedy: str | None
     evidence: tuple[str, ...]
     links: tuple[str, ...]
 
@@ -99,7 +101,9 @@ def _outcome(
         stage, code = eliminated["stage"], str(eliminated["code"]).replace("_", " ")
         stages[stage] = StageOutcome("failed", code)
         evidence = tuple(_cut(line) for line in eliminated["evidence"][:MOST_LINES])
-        failures[stage, code] = Failure(f"{stage}: {code}", _cut(eliminated["reason"]), evidence, ())
+        failures[stage, code] = Failure(
+            f"{stage}: {code}", _cut(eliminated["reason"]), eliminated.get("remedy"), evidence, ()
+        )
     smoke = next((cell.smoke for cell in reversed(cells) if cell.smoke and cell.smoke.get("prompts")), None)
     answers = tuple(
         Answer(_cut(prompt["ask"]), _cut(prompt["text"])) for prompt in (smoke or {}).get("prompts", ())
@@ -139,6 +143,7 @@ def _failure(stage: Stage, reason: Reason, round_: int) -> Failure:
     return Failure(
         title=f"{stage}, round {round_}: {reason.code.replace('_', ' ')}{again}",
         message=_cut(reason.message),
+        remedy=remedy_of(reason),
         evidence=tuple(_cut(line) for line in reason.evidence[:MOST_LINES]),
         links=tuple(link for link in reason.links if link.startswith(("https://", "http://"))),
     )

@@ -121,12 +121,16 @@ class Context:
             reason=reason,
             **body,
         )
-        self.say(status if reason is None else f"{status}: {reason.code}: {reason.message}")
+        self.say(status if reason is None else f"{status}: {reason.code}: {_in_words(reason)}")
 
     def skip_after(self, stage: Stage, earlier: dict[str, Any]) -> None:
         """Record that this stage was not tried, because an earlier one failed."""
         cause = Reason.from_json(earlier["reason"])
         self.write("skipped", reason=Reason(cause.code, cause.kind, f"{stage} failed: {cause.message}"))
+
+
+def _in_words(reason: Reason) -> str:
+    return f"{reason.message.rstrip('.')}. {reason.remedy}" if reason.remedy else reason.message
 
 
 def failed_launch(record: Record) -> tuple[Reason, dict[str, Any]]:
