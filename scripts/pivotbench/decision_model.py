@@ -169,6 +169,7 @@ class SpeculationPart(_Part):
     evidence: Literal["text", "synthetic", "simulated"]
     verdict: Literal["pays", "costs", "equal", "undecided"]
     rounds_needed: int | None
+    confounders: list[str] = Field(description="what differed from the baseline though nobody asked for it")
     why: str
 
 
