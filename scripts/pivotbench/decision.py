@@ -19,6 +19,7 @@ from pivotbench.hypotheses import hypotheses
 from pivotbench.measurements import rows
 from pivotbench.next_levers import next_levers
 from pivotbench.racing import Race, prior_sd
+from pivotbench.roofline import limit
 from pivotbench.speculation import speculation
 from pivotbench.statistics import mean_interval
 from pivotbench.threats import threats
@@ -71,6 +72,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "agreement": [state.agreement.table for state in states if state.agreement.table],
             "speculation": entries,
             "open_loop": under_arrivals(used, [each for state in states for each in _healthy(state)]),
+            "limit": limit(rules, last, table),
             "hypotheses": hypotheses(rules, backends, kept, entries, used, winner),
             "next_levers": next_levers(rules, states, compared, entries, bool(speculative.subjects)),
             "threats": threats(rules, states, table, compared, hosts),
