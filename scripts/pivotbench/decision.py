@@ -8,6 +8,7 @@ from typing import Any
 
 from pivotbench.agreement import baseline
 from pivotbench.arrivals import under_arrivals
+from pivotbench.bottlenecks import held_back
 from pivotbench.classes import classes
 from pivotbench.comparison import Comparison
 from pivotbench.contest import Contest, contest
@@ -47,6 +48,9 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
     groups = [group for state in states for group in classes(state)]
     compared = [*_listed(backends, groups, base), *_listed(speculative, groups, winner, reference)]
     last = _last_cell(used, winner, reference)
+    limited = limit(rules, last, table)
+    arrived = under_arrivals(used, [each for state in states for each in _healthy(state)])
+    faster = held_back(rules, last, limited, arrived, entries, used, table)
     hosts = frozenset(str(c.environment["host"]) for c in used if c.environment.get("host"))
     return validated(
         {
@@ -71,10 +75,10 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "eliminated": [e for state in states for e in state.eliminated],
             "agreement": [state.agreement.table for state in states if state.agreement.table],
             "speculation": entries,
-            "open_loop": under_arrivals(used, [each for state in states for each in _healthy(state)]),
-            "limit": limit(rules, last, table),
+            "open_loop": arrived,
+            "limit": limited,
             "hypotheses": hypotheses(rules, backends, kept, entries, used, winner),
-            "next_levers": next_levers(rules, states, compared, entries, bool(speculative.subjects)),
+            "next_levers": next_levers(rules, states, compared, entries, faster, limited),
             "threats": threats(rules, states, table, compared, hosts),
             "cost": cost(used, rules.gpus, rules.rounds_max),
             "log": [*(line for race in races for line in race["log"]), *_answers(states), choice],

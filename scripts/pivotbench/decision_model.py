@@ -183,6 +183,7 @@ class LimitWorkloadPart(_Part):
     share: float = Field(description="measured over roofline")
     context_tokens: float = Field(description="prompt and half of the answer, mean of the requests")
     bytes_per_pass: float = Field(description="weights and cache that a pass reads, all GPUs together")
+    cache_bytes_per_pass: float = Field(description="of these, what is read of the requests' own")
     tokens_per_pass: float = Field(description="acceptance length; 1 without speculation")
 
 

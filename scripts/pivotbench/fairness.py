@@ -140,7 +140,7 @@ def _graphs(a: Serving, b: Serving, load: Load, spelling: Spelling, asked: set[s
         return None
     return (
         f"their CUDA graphs reach batches of {one} and {other} and {load.concurrency} requests were sent; "
-        f"to compare them, give both the same {spelling.graphs.flag}"
+        f"to compare them, serve both with {spelling.graphs_reach}: {load.concurrency}"
     )
 
 

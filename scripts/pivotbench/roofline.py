@@ -111,6 +111,7 @@ def _of_workload(
         "share": measured / roof,
         "context_tokens": context,
         "bytes_per_pass": read,
+        "cache_bytes_per_pass": read - bytes_per_pass(shape, 0, requests * length, 0.0, rules.gpus),
         "tokens_per_pass": length,
     }
 

@@ -15,7 +15,7 @@ Remedy = Literal[
     "other_collectives",
     "graphs",  # replay recorded kernels instead of launching them one by one
     "fewer_interrupts",  # more steps between two visits of the scheduler
-    "shorter_prefills",  # let waiting prompts in between long ones
+    "shorter_prefills",  # take prompts up in smaller pieces
 ]
 
 
@@ -51,7 +51,8 @@ class Spelling:
     sizes with recorded kernels; ``graphs_off``: switches that turn these off. ``tensor_parallel`` and
     ``data_parallel``: GPUs that share and that repeat the model. ``belongs``: prefixes of settings that are
     part of a flag that begins alike. ``says_nothing``: settings that repeat others or keep a diary.
-    ``draft_length``: flags that say how far drafts reach.
+    ``graphs_reach``: the flag of the largest batch with recorded kernels; ``draft_length``: flags that say
+    how far drafts reach. ``remedies``: flags to try; what an engine has no flag for is not among them.
     """
 
     requests: Topic
@@ -66,6 +67,7 @@ class Spelling:
     belongs: tuple[str, ...] = ()
     says_nothing: tuple[str, ...] = ()
     side_effects: tuple[SideEffect, ...] = ()
+    graphs_reach: str | None = None
     draft_length: tuple[str, ...] = ()
     remedies: Mapping[Remedy, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -128,6 +130,7 @@ SGLANG_SPELLING = Spelling(
             "quantization", "max_total_tokens", "narrower weights leave more memory for the cache of tokens"
         ),
     ),
+    graphs_reach="cuda-graph-max-bs-decode",
     draft_length=("speculative-num-steps", "speculative-num-draft-tokens"),
     remedies={
         "speculate": {"speculative-algorithm": "NGRAM", "speculative-num-draft-tokens": 4},
@@ -138,7 +141,7 @@ SGLANG_SPELLING = Spelling(
         "other_collectives": {"enable-mscclpp": True},
         "graphs": {"disable-cuda-graph": False},
         "fewer_interrupts": {"num-continuous-decode-steps": 4},
-        "shorter_prefills": {"chunked-prefill-size": 2048, "enable-mixed-chunk": True},
+        "shorter_prefills": {"chunked-prefill-size": 2048},
     },
 )
 
@@ -157,6 +160,6 @@ LLAMACPP_SPELLING = Spelling(
     remedies={
         "speculate": {"spec-type": "ngram-simple"},
         "spare_client": {"threads": 1},
-        "shorter_prefills": {"batch-size": 256},
+        "shorter_prefills": {"ubatch-size": 128},
     },
 )
