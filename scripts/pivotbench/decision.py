@@ -77,7 +77,9 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "speculation": entries,
             "open_loop": arrived,
             "limit": limited,
-            "hypotheses": hypotheses(rules, backends, kept, entries, used, winner),
+            "hypotheses": hypotheses(
+                rules, states, kept, entries, used, last.configuration if last else None
+            ),
             "next_levers": next_levers(rules, states, compared, entries, faster, limited),
             "threats": threats(rules, states, table, compared, hosts),
             "cost": cost(used, rules.gpus, rules.rounds_max),
