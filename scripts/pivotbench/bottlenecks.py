@@ -2,8 +2,8 @@
 
 The roofline tells the cases apart. Where it is near, memory bandwidth sets the pace and only fewer bytes or
 more tokens a pass help. Where it is far and several GPUs work on each layer, their sums may; where it is far
-with one GPU and one request, launching kernels and scheduling may. NEAR is a half: SGLang 0.5.16 reached 62 %
-with an 8B model in bf16 on one H200, one request at a time (196 of 315 tok/s), 45 % with the same on two.
+with one GPU and one request, launching kernels and scheduling may. NEAR is a half: SGLang 0.5.16 reached 61 %
+with an 8B model in bf16 on one H200, one request at a time (194 of 317 tok/s), 45 % with the same on two.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from pivotbench.decision_rules import DecisionRules
+from pivotbench.drafting_levers import long_contexts, shorter_drafts
 from pivotbench.engines import get_engine
 from pivotbench.engines.spelling import Remedy, Spelling
 from pivotbench.evidence import CellFiles
@@ -24,9 +25,6 @@ from pivotbench.settings import told_of
 Entry = Mapping[str, Any]
 NEAR = 0.5  # share of the roofline from which memory bandwidth is taken to set the pace
 WAITING = 0.5  # share of a request's time before its first token from which it is named
-ACCEPTED = 0.5  # share of accepted drafts below which rejection is the cause, as in speculation.py
-# Texts draft differently by themselves: only a large fall over a much longer context is named.
-LONGER, SHORTER_DRAFTS = 4.0, 0.85
 _SUMS: tuple[tuple[Remedy, str, str], ...] = (
     ("fuse_collectives", "fused-sums", "fuse the GPUs' sums with what follows them"),
     ("other_collectives", "other-sums", "sum over the GPUs by another library"),
@@ -35,12 +33,16 @@ _SUMS: tuple[tuple[Remedy, str, str], ...] = (
 
 @dataclass(frozen=True)
 class Winner:
-    """The winner's last measured cell, its rows of the measurements, and decision.json's ``limit``."""
+    """The winner's last measured cell, its rows of the measurements, and decision.json's ``limit``.
+
+    ``concurrency``: the metric's.
+    """
 
     cell: CellFiles
     rows: Sequence[Entry]
     limit: Entry
     spelling: Spelling
+    concurrency: int | None
 
     @property
     def name(self) -> str:
@@ -73,29 +75,29 @@ def held_back(
     if last is None:
         return []
     own = [row for row in rows if (row["phase"], row["configuration"]) == (last.phase, last.configuration)]
-    winner = Winner(last, own, limit, get_engine(rules.engine).spelling)
+    winner = Winner(last, own, limit, get_engine(rules.engine).spelling, rules.metric_concurrency)
     drafting = {c.configuration: c for c in cells if c.measured and c.phase == "speculative"}
     return [
-        *_graphs(rules, winner),
+        *_graphs(winner),
         *_backlog(winner, open_loop),
         *_bandwidth(winner),
         *_far_from_the_roof(rules, winner),
         *_waiting(rules, winner),
-        *_verification(winner, speculation, drafting),
-        *_context(speculation, rows),
+        *shorter_drafts(winner.spelling, speculation, drafting),
+        *long_contexts(speculation, rows),
     ]
 
 
-def _graphs(rules: DecisionRules, winner: Winner) -> Iterator[Lever]:
+def _graphs(winner: Winner) -> Iterator[Lever]:
     largest = largest_graph(winner.cell.effective, winner.spelling)
-    flags = winner.spelling.remedies.get("graphs")
-    if largest is None or largest >= rules.metric_concurrency or flags is None:
+    flags, sent = winner.spelling.remedies.get("graphs"), winner.concurrency
+    if largest is None or sent is None or largest >= sent or flags is None:
         return
     sizes = f"of batches up to {largest}" if largest else "turned off"
-    reach = {winner.spelling.graphs_reach: rules.metric_concurrency} if winner.spelling.graphs_reach else {}
+    reach = {winner.spelling.graphs_reach: sent} if winner.spelling.graphs_reach else {}
     yield lever(
         "record the kernels of the batches that are served",
-        f"{winner.name} had {rules.metric_concurrency} requests at once to serve and CUDA graphs {sizes}, "
+        f"{winner.name} had {sent} requests at once to serve and CUDA graphs {sizes}, "
         "so it launched every kernel by itself",
         variant(winner.cell, "graphs", {**flags, **reach}),
         f"{winner.name}-graphs equivalent to {winner.name}, or slower",
@@ -157,7 +159,7 @@ def _bandwidth(winner: Winner) -> Iterator[Lever]:
 
 def _far_from_the_roof(rules: DecisionRules, winner: Winner) -> Iterator[Lever]:
     share = winner.limit["share"]
-    if share is None or share >= NEAR or rules.metric_concurrency > 1:
+    if share is None or share >= NEAR or winner.concurrency != 1:
         return  # with many requests, computing may set the pace as well: no cause is claimed
     reached = f"{winner.name} reaches {100 * share:.0f} % of what memory bandwidth allows"
     if rules.gpus > 1:
@@ -184,86 +186,15 @@ def _waiting(rules: DecisionRules, winner: Winner) -> Iterator[Lever]:
         row["ttft_p50_seconds"] / row["e2e_p50_seconds"]
         for row in winner.rows
         if row["workload"] in rules.metric_weights
-        and row["concurrency"] == rules.metric_concurrency
+        and row["concurrency"] == winner.concurrency
         and row["ttft_p50_seconds"]
         and row["e2e_p50_seconds"]
     ]
     fragment = winner.with_remedy("shorter_prefills", "short-prefills")
-    if rules.metric_concurrency > 1 and shares and median(shares) >= WAITING and fragment:
+    if (winner.concurrency or 0) > 1 and shares and median(shares) >= WAITING and fragment:
         yield lever(
             "take prompts up in smaller pieces",
             f"{100 * median(shares):.0f} % of a request's time passes before its first token",
             fragment,
             f"{winner.name}-short-prefills equivalent to {winner.name} or slower, or no shorter TTFT",
         )
-
-
-def _verification(
-    winner: Winner, speculation: Sequence[Entry], drafting: Mapping[str, CellFiles]
-) -> Iterator[Lever]:
-    for entry in speculation:
-        cell = drafting.get(entry["configuration"])
-        proposed, accepted = entry["draft_proposed"], entry["draft_accepted"]
-        if entry["verdict"] not in ("costs", "equal") or cell is None or not proposed or accepted is None:
-            continue
-        lengths = {
-            flag: value // 2
-            for flag in winner.spelling.draft_length
-            if isinstance(value := cell.requested.get(flag), int) and value > 1
-        }
-        rejected = accepted / proposed < ACCEPTED
-        if not lengths or (entry["derived"] and not rejected):
-            continue
-        name = entry["configuration"]
-        why = "of the drafts are accepted, so most are made in vain"
-        if not rejected:
-            why = f"of the drafts are accepted and a pass costs {entry['step_cost_ratio']:.2f} plain steps"
-        yield lever(
-            f"draft half as far with {name}",
-            f"on {entry['workload']} at {entry['concurrency']} {100 * accepted / proposed:.0f} % {why}",
-            variant(cell, "shorter", lengths),
-            f"{name}-shorter no faster than {entry['baseline']}",
-        )
-        return
-
-
-def _context(speculation: Sequence[Entry], rows: Sequence[Entry]) -> Iterator[Lever]:
-    lengths = _context_tokens(rows)
-    told: dict[tuple[str, int], list[tuple[float, Entry]]] = {}
-    for entry in speculation:
-        context = lengths.get((entry["configuration"], entry["workload"], entry["concurrency"]))
-        if entry["evidence"] == "text" and entry["acceptance_length"] and context:
-            told.setdefault((entry["configuration"], entry["concurrency"]), []).append((context, entry))
-    for (name, concurrency), entries in sorted(told.items()):
-        (short, one), (long, other) = (
-            min(entries, key=lambda e: e[0]),
-            max(entries, key=lambda e: e[0]),
-        )
-        fallen = other["acceptance_length"] / one["acceptance_length"]
-        if long < LONGER * short or fallen > SHORTER_DRAFTS:
-            continue
-        workload = other["workload"]
-        yield lever(
-            f"decide {workload} apart",
-            f"with {name} a pass gives {one['acceptance_length']:.2f} tokens after {short:.0f} of context "
-            f"({one['workload']}) and {other['acceptance_length']:.2f} after {long:.0f} ({workload})",
-            {"decision": {"metric": {"workloads": {workload: 1}, "concurrency": concurrency}}},
-            f"{name} faster than its baseline on {workload} alone as well",
-        )
-        return
-
-
-def _context_tokens(rows: Sequence[Entry]) -> dict[tuple[str, str, int], float]:
-    """Prompt and half of the answer, mean of the requests, by configuration, workload and concurrency."""
-    sums: dict[tuple[str, str, int], list[float]] = {}
-    for row in rows:
-        if (
-            row["concurrency"]
-            and row["requests"]
-            and row["output_tokens"]
-            and row["prompt_tokens"] is not None
-        ):
-            place = (row["configuration"], row["workload"], row["concurrency"])
-            context = row["prompt_tokens"] + row["output_tokens"] / 2
-            sums.setdefault(place, []).append(context / row["requests"])
-    return {place: sum(found) / len(found) for place, found in sums.items()}

@@ -48,19 +48,27 @@ class Serving:
     places: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def load_of(rows: Iterable[Row], workloads: Iterable[str], concurrency: int) -> Load:
-    """Return the load of these workloads at this concurrency: the longest requests among ``rows``."""
+def load_of(rows: Iterable[Row], workloads: Iterable[str], concurrency: int | None) -> Load:
+    """Return the load of these workloads at this concurrency: the longest requests among ``rows``.
+
+    Without a concurrency it is the largest load that was measured: at a rate, the most requests in flight.
+    """
     wanted = frozenset(workloads)
+    sent = [(_at_once(row), row) for row in rows if row["workload"] in wanted]
+    most = concurrency or max((at_once for at_once, _ in sent), default=1)
     lengths = [
         (row["prompt_tokens"] + row["output_tokens"]) / row["requests"]
-        for row in rows
-        if row["workload"] in wanted
-        and row["concurrency"] == concurrency
+        for at_once, row in sent
+        if at_once == most
         and row["prompt_tokens"] is not None
         and row["output_tokens"] is not None
         and row["requests"]
     ]
-    return Load(concurrency, max(lengths, default=None))
+    return Load(most, max(lengths, default=None))
+
+
+def _at_once(row: Row) -> int:
+    return int(row["concurrency"] or row["in_flight_peak"] or 0)
 
 
 def confounders(a: Serving, b: Serving, spelling: Spelling) -> tuple[str, ...]:

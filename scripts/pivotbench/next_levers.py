@@ -36,7 +36,7 @@ def next_levers(
     spelling = get_engine(rules.engine).spelling
     found = [
         None if rules.speed_only else _text_workload(states),
-        _same_terms(rules, comparisons, spelling),
+        _same_terms(states, comparisons, spelling),
         _second_round(rules, states),
         _more_rounds(rules, comparisons),
         _less_load(states, spelling),
@@ -61,7 +61,7 @@ def _text_workload(states: Sequence[Contest]) -> Lever | None:
     )
 
 
-def _same_terms(rules: DecisionRules, comparisons: Sequence[Entry], spelling: Spelling) -> Lever | None:
+def _same_terms(states: Sequence[Contest], comparisons: Sequence[Entry], spelling: Spelling) -> Lever | None:
     reasons = [c["reason"] or "" for c in comparisons if c["verdict"] == "not_comparable"]
     asked = (spelling.requests.flag, spelling.graphs_reach)
     flags = {flag for flag in asked if flag and any(f" {flag}: " in reason for reason in reasons)}
@@ -70,7 +70,7 @@ def _same_terms(rules: DecisionRules, comparisons: Sequence[Entry], spelling: Sp
     return lever(
         "serve all on the same terms",
         next(reason for reason in reasons if any(f" {flag}: " in reason for flag in flags)),
-        {"serve": dict.fromkeys(sorted(flags), rules.metric_concurrency)},
+        {"serve": dict.fromkeys(sorted(flags), max(s.load.concurrency for s in states))},
         "the same pairs still not comparable",
     )
 

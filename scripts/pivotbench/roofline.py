@@ -47,18 +47,19 @@ def limit(rules: DecisionRules, cell: CellFiles | None, rows: Iterable[Row]) -> 
     shape, why = recorded_shape(cell.launch)
     gpu, gb_s, source, no_gpu = _bandwidth(cell.environment, rules.gpus)
     reason = no_gpu or why or _not_modelled(rules, cell)
-    if shape is None or gb_s is None or reason:
+    concurrency: int | None = rules.metric_concurrency
+    if concurrency is None:
+        reason = reason or "the study's metric names no single concurrency"
+    if shape is None or gb_s is None or concurrency is None or reason:
         return _unknown(cell.configuration, str(reason), gpu)
-    by_workload = [
-        _of_workload(shape, gb_s * 1e9, rules, workload, runs)
+    runs = {
+        workload: [row for row in own if (row["workload"], row["concurrency"]) == (workload, concurrency)]
         for workload in rules.metric_weights
-        if (
-            runs := [
-                row
-                for row in own
-                if (row["workload"], row["concurrency"]) == (workload, rules.metric_concurrency)
-            ]
-        )
+    }
+    by_workload = [
+        _of_workload(shape, gb_s * 1e9 * rules.gpus, rules.gpus, workload, concurrency, found)
+        for workload, found in runs.items()
+        if found and window_mean(found) > 0
     ]
     if not by_workload:
         return _unknown(cell.configuration, "the metric was not measured on it", gpu)
@@ -92,17 +93,17 @@ def bytes_per_pass(shape: ModelShape, requests: float, tokens: float, context: f
 
 
 def _of_workload(
-    shape: ModelShape, bandwidth: float, rules: DecisionRules, workload: str, runs: Sequence[Row]
+    shape: ModelShape, bandwidth: float, gpus: int, workload: str, requests: int, runs: Sequence[Row]
 ) -> dict[str, Any]:
-    requests = rules.metric_concurrency
+    """One workload's part; ``bandwidth`` in bytes/s of all GPUs, ``runs`` its rows at this concurrency."""
     length = acceptance_length(runs) or 1.0
     answered = [run for run in runs if run["requests"] and run["output_tokens"]]
     completed = sum(run["requests"] for run in answered)
     prompts = sum(run["prompt_tokens"] or 0 for run in answered) / completed if completed else 0.0
     answers = sum(run["output_tokens"] for run in answered) / completed if completed else 0.0
     context = prompts + answers / 2  # a pass in the middle of an answer
-    read = bytes_per_pass(shape, requests, requests * length, context, rules.gpus)
-    measured, roof = window_mean(runs), bandwidth * rules.gpus / read * requests * length
+    read = bytes_per_pass(shape, requests, requests * length, context, gpus)
+    measured, roof = window_mean(runs), bandwidth / read * requests * length
     return {
         "workload": workload,
         "concurrency": requests,
@@ -111,7 +112,7 @@ def _of_workload(
         "share": measured / roof,
         "context_tokens": context,
         "bytes_per_pass": read,
-        "cache_bytes_per_pass": read - bytes_per_pass(shape, 0, requests * length, 0.0, rules.gpus),
+        "cache_bytes_per_pass": read - bytes_per_pass(shape, 0, requests * length, 0.0, gpus),
         "tokens_per_pass": length,
     }
 

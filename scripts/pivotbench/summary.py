@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pivotbench.arrivals import CAPTION, sustained
+from pivotbench.summary_limit import limit_markdown, limit_sentence
 
 Decision = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -31,6 +32,8 @@ def terminal_summary(decision: Decision) -> str:
     for i, row in enumerate(best):
         label = "speculation" if i == 0 else ""
         lines.append(f"  {label:<11} {_place(row)}: {row['configuration']} {_speculation_line(row)}")
+    if decision["limit"]["reason"] is None:
+        lines.append(f"  limit       {limit_sentence(decision['limit'])}")
     spent = decision["cost"]
     lines.append(f"  cost        {spent['launches']} launches, {_spent(spent)}")
     return "\n".join(lines) + "\n"
@@ -53,7 +56,7 @@ def summary_markdown(decision: Decision) -> str:
     parts += [
         _section("Ranking", _ranking(decision)),
         _section("Speculation", _speculation(decision["speculation"])),
-        _section("Limit", _limit(decision["limit"])),
+        _section("Limit", limit_markdown(decision["limit"])),
         _section("Under a rate of arrivals", _open_loop(decision["open_loop"])),
         _section("Eliminated", _eliminated(decision["eliminated"])),
         _section("Answers", "\n".join(_answers(part) for part in decision["agreement"])),
@@ -217,23 +220,6 @@ def _open_loop(rows: Sequence[Row]) -> str:
         "sustained",
     ]
     return f"{CAPTION}.\n\n{_table(head, lines)}" if lines else ""
-
-
-def _limit(part: Row) -> str:
-    if part["reason"]:
-        return f"How far this is from what memory bandwidth allows is not known: {_text(part['reason'])}.\n"
-    gpus = f"{part['gpus']} x " if part["gpus"] > 1 else ""
-    lines = [
-        f"| {_text(r['workload'])} | {r['measured_tok_s']:.1f} | {r['roofline_tok_s']:.1f} | "
-        f"{100 * r['share']:.0f} % | {r['bytes_per_pass'] / 1e9:.2f} | {r['tokens_per_pass']:.2f} |"
-        for r in part["by_workload"]
-    ]
-    head = ["workload", "tok/s", "roofline tok/s", "share", "GB a pass", "tokens a pass"]
-    return (
-        f"{_text(part['configuration'])} reaches {100 * part['share']:.0f} % of what the memory of {gpus}"
-        f"{_text(part['gpu'])} allows ({part['bandwidth_gb_s']:g} GB/s each, [source]({part['source']})).\n\n"
-        f"{_table(head, lines)}"
-    )
 
 
 def _eliminated(rows: Sequence[Row]) -> str:

@@ -150,6 +150,9 @@ def test_the_load_is_that_of_the_longest_requests_of_the_metric() -> None:
     assert load_of(rows, ["w"], 4) == Load(4, 400.0)
     assert load_of([{**row, "prompt_tokens": None}], ["w"], 4) == Load(4, None)
     assert load_of(rows, ["w"], 8).tokens is None
+    at_a_rate = {**row, "concurrency": None, "in_flight_peak": 9, "prompt_tokens": 900}
+    assert load_of([*rows, at_a_rate], ["w"], None) == Load(9, 500.0)
+    assert load_of([], ["w"], None) == Load(1, None)
 
 
 @given(

@@ -17,6 +17,7 @@ from pivotbench.measurements import rows
 from pivotbench.model_facts import model_facts, recorded_shape
 from pivotbench.model_shape import shape_of
 from pivotbench.roofline import BANDWIDTHS, bytes_per_pass, limit
+from pivotbench.summary_limit import limit_markdown, limit_sentence
 from unit.test_model_shape import DEEPSEEK_V3, QWEN3_8B, QWEN3_30B_A3B
 
 RULES = replace(CHAT_RULES, engine="sglang", gpus=1)
@@ -118,6 +119,14 @@ def test_a_launch_records_the_model_as_it_is_served(tmp_path: Path) -> None:
     assert recorded_shape({"model": unknown}) == (None, unknown["why"])
     other: dict[str, Any] = {"shape": {"layers": 1}, "why": None}
     assert recorded_shape({"model": other})[1] == "its launch recorded the model in another form"
+
+
+def test_a_reader_is_told_how_far_it_is_or_why_that_is_not_known() -> None:
+    known = of(measured())
+    assert limit_sentence(known) == ("fa3 reaches 62 % of what the memory of NVIDIA H200 allows, 317 tok/s")
+    assert "| chat | 196.0 | " in limit_markdown(known) and known["source"] in limit_markdown(known)
+    unknown = limit(RULES, None, [])
+    assert limit_markdown(unknown).endswith("is not known: there is no winner that was measured.\n")
 
 
 def test_every_bandwidth_has_a_source_of_its_maker() -> None:
