@@ -99,14 +99,14 @@ def unfair(a: Serving, b: Serving, load: Load, spelling: Spelling) -> str | None
     None of it counts where either configuration asked for it.
     """
     asked = {spelled(name) for each in (a, b) for name in each.requested}
-    limits = _numbers(spelling.requests, a, b, asked)
+    limits = _numbers(spelling.requests, a, b, spelling, asked)
     if limits and limits[0] != limits[1] and min(limits) < load.concurrency:
         flag, enough = spelling.requests.flag, load.concurrency
         return (
             f"they serve {limits[0]:g} and {limits[1]:g} requests at once and {enough} were sent; "
             f"to compare them, serve both with {flag}: {enough}"
         )
-    pools = _numbers(spelling.tokens, a, b, asked)
+    pools = _numbers(spelling.tokens, a, b, spelling, asked)
     if pools and load.tokens is not None and min(pools) < load.tokens <= max(pools):
         return (
             f"their caches hold {pools[0]:,.0f} and {pools[1]:,.0f} tokens and the load needs "
@@ -133,11 +133,19 @@ def environments_differ(environments: Iterable[str]) -> str:
     return "; ".join(found)
 
 
-def _numbers(topic: Topic, a: Serving, b: Serving, asked: set[str]) -> tuple[float, float] | None:
+def _numbers(
+    topic: Topic, a: Serving, b: Serving, spelling: Spelling, asked: set[str]
+) -> tuple[float, float] | None:
+    """What each server takes in all: a limit is that of one replica of the model."""
     if asked & {spelled(topic.flag), *topic.settings}:
         return None
-    one, other = (told_of(topic, each.effective) for each in (a, b))
-    return (one, other) if _is_number(one) and _is_number(other) else None
+    one, other = (
+        limit * (setting(each.effective, spelling.data_parallel) or 1)
+        if _is_number(limit := told_of(topic, each.effective))
+        else None
+        for each in (a, b)
+    )
+    return None if one is None or other is None else (one, other)
 
 
 def _graphs(a: Serving, b: Serving, load: Load, spelling: Spelling, asked: set[str]) -> str | None:

@@ -62,6 +62,13 @@ def test_a_lower_limit_of_requests_matters_only_where_more_are_sent() -> None:
     assert unfair(SMALL, SMALL, Load(9), SGLANG_SPELLING) is None  # both queue alike
 
 
+def test_replicas_of_a_model_take_their_limit_each() -> None:
+    four = Serving(effective={"max-running-requests": 8, "dp-size": 4})
+    many = Serving(effective={"max-running-requests": 64, "dp-size": 4})
+    assert unfair(four, many, Load(32), SGLANG_SPELLING) is None
+    assert "serve 32 and 256 requests" in str(unfair(four, many, Load(33), SGLANG_SPELLING))
+
+
 def test_what_the_study_asked_for_is_no_confounder_under_any_spelling() -> None:
     asked = replace(SMALL, requested={"max-running-requests": 8})
     assert unfair(asked, LARGE, Load(9), SGLANG_SPELLING) is None
