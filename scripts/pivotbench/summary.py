@@ -74,9 +74,11 @@ def _winner_line(decision: Decision) -> str:
         return "no winner: nothing is healthy and ranked"
     own = next((row for row in decision["ranking"] if row["configuration"] == winner), None)
     speed = f" at {own['mean_tok_s']:.1f} tok/s" if own else ""
-    rivals = {name: v for name, v in _verdicts(decision, winner).items() if v["verdict"] != "not_comparable"}
-    equals = [name for name, row in rivals.items() if row["verdict"] == "equivalent"]
-    open_ = [name for name, row in rivals.items() if row["verdict"] == "undecided"]
+    rivals = _verdicts(decision, winner)
+    equals, open_, apart = (
+        [name for name, row in rivals.items() if row["verdict"] == verdict]
+        for verdict in ("equivalent", "undecided", "not_comparable")
+    )
     also = f", equivalent to {', '.join(equals)}" if equals else ""
     unclear = f"; not told apart from {', '.join(open_)}" if open_ else ""
     judged = all(part["judged"] for part in decision["agreement"])
