@@ -81,8 +81,9 @@ def _winner_line(decision: Decision) -> str:
     )
     also = f", equivalent to {', '.join(equals)}" if equals else ""
     unclear = f"; not told apart from {', '.join(open_)}" if open_ else ""
+    unlike = f"; not comparable with {', '.join(apart)}" if apart else ""
     judged = all(part["judged"] for part in decision["agreement"])
-    return f"{winner} wins{speed}{also}{unclear}{'' if judged else '; its answers are not judged'}"
+    return f"{winner} wins{speed}{also}{unclear}{unlike}{'' if judged else '; its answers are not judged'}"
 
 
 def _winner_phase(decision: Decision) -> tuple[list[Row], str | None]:

@@ -26,6 +26,7 @@ from pivotbench.model_shape import shape_of
 from pivotbench.roofline import limit
 from pivotbench.settings import flat, spelled
 from pivotbench.study import load_study
+from pivotbench.summary import summary_markdown
 from unit.study_samples import RIGHT, write_study
 from unit.test_model_shape import QWEN3_8B
 
@@ -264,6 +265,7 @@ def test_pairs_that_are_not_comparable_are_to_be_served_on_the_same_terms() -> N
     assert decision["comparisons"][0]["confounders"] == ["max_running_requests: 4 | 64"]
     assert decision["next_levers"][0]["lever"] == "serve all on the same terms"
     assert yaml.safe_load(decision["next_levers"][0]["snippet"]) == {"serve": {"max-running-requests": 8}}
+    assert "; not comparable with narrow" in summary_markdown(decision)
     assert {"unfair"} <= {threat["code"] for threat in decision["threats"]}
 
 
