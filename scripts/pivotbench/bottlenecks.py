@@ -20,7 +20,7 @@ from pivotbench.engines.spelling import Remedy, Spelling
 from pivotbench.evidence import CellFiles
 from pivotbench.fairness import largest_graph
 from pivotbench.lever import Lever, lever, variant
-from pivotbench.settings import told_of
+from pivotbench.settings import flat
 
 Entry = Mapping[str, Any]
 NEAR = 0.5  # share of the roofline from which memory bandwidth is taken to set the pace
@@ -48,6 +48,11 @@ class Winner:
     def name(self) -> str:
         """The configuration."""
         return self.cell.configuration
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Its settings in effect, by dotted name."""
+        return flat(self.cell.effective)
 
     def with_remedy(self, remedy: Remedy, suffix: str) -> dict[str, Any] | None:
         """Return the fragment of a variant with the engine's flags for a remedy, None where it has none."""
@@ -89,7 +94,7 @@ def held_back(
 
 
 def _graphs(winner: Winner) -> Iterator[Lever]:
-    largest = largest_graph(winner.cell.effective, winner.spelling)
+    largest = largest_graph(winner.settings, winner.spelling)
     flags, sent = winner.spelling.remedies.get("graphs"), winner.concurrency
     if largest is None or sent is None or largest >= sent or flags is None:
         return
@@ -110,7 +115,7 @@ def _backlog(winner: Winner, open_loop: Sequence[Entry]) -> Iterator[Lever]:
         for row in open_loop
         if row["configuration"] == winner.name and row["rounds_sustained"] < row["rounds"]
     ]
-    limit = told_of(winner.spelling.requests, winner.cell.effective)
+    limit = winner.spelling.requests.told(winner.settings)
     if not behind or not isinstance(limit, int):
         return
     row = min(behind, key=lambda each: each["rate_per_second"])
@@ -118,7 +123,7 @@ def _backlog(winner: Winner, open_loop: Sequence[Entry]) -> Iterator[Lever]:
     if peak is None or peak <= limit:
         return
     flags: dict[str, Any] = {winner.spelling.requests.flag: peak}
-    pool = told_of(winner.spelling.tokens, winner.cell.effective)
+    pool = winner.spelling.tokens.told(winner.settings)
     if winner.spelling.tokens.flag in winner.cell.requested and isinstance(pool, int):
         flags[winner.spelling.tokens.flag] = pool * peak // limit  # as many tokens for each as before
     yield lever(

@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pivotbench.conditions import Conditions
 from pivotbench.engines.spelling import Spelling, Topic
-from pivotbench.settings import setting, spelled, told_of, unasked_differences
+from pivotbench.settings import flat, spelled, unasked_differences
 
 Row = Mapping[str, Any]
 
@@ -47,6 +48,16 @@ class Serving:
     client_bound: tuple[int, int] = (0, 0)
     places: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings in effect by dotted name; looked up for every pair, so worked out once."""
+        return flat(self.effective)
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The names of the flags asked for."""
+        return frozenset(spelled(name) for name in self.requested)
+
 
 def load_of(rows: Iterable[Row], workloads: Iterable[str], concurrency: int | None) -> Load:
     """Return the load of these workloads at this concurrency: the longest requests among ``rows``.
@@ -73,7 +84,7 @@ def _at_once(row: Row) -> int:
 
 def confounders(a: Serving, b: Serving, spelling: Spelling) -> tuple[str, ...]:
     """Return what differed between the two beside what the study asked for, each as ``what: a's | b's``."""
-    found = list(unasked_differences(spelling, (a.requested, b.requested), (a.effective, b.effective)))
+    found = list(unasked_differences(spelling, (a.requested, b.requested), (a.settings, b.settings)))
     found += a.conditions.unlike(b.conditions)
     if bool(a.client_bound[0]) != bool(b.client_bound[0]):
         bound = [f"{hit} of {all_} rounds" for hit, all_ in (a.client_bound, b.client_bound)]
@@ -98,7 +109,7 @@ def unfair(a: Serving, b: Serving, load: Load, spelling: Spelling) -> str | None
 
     None of it counts where either configuration asked for it.
     """
-    asked = {spelled(name) for each in (a, b) for name in each.requested}
+    asked = a.asked | b.asked
     limits = _numbers(spelling.requests, a, b, spelling, asked)
     if limits and limits[0] != limits[1] and min(limits) < load.concurrency:
         flag, enough = spelling.requests.flag, load.concurrency
@@ -134,24 +145,24 @@ def environments_differ(environments: Iterable[str]) -> str:
 
 
 def _numbers(
-    topic: Topic, a: Serving, b: Serving, spelling: Spelling, asked: set[str]
+    topic: Topic, a: Serving, b: Serving, spelling: Spelling, asked: frozenset[str]
 ) -> tuple[float, float] | None:
     """What each server takes in all: a limit is that of one replica of the model."""
     if asked & {spelled(topic.flag), *topic.settings}:
         return None
     one, other = (
-        limit * (setting(each.effective, spelling.data_parallel) or 1)
-        if _is_number(limit := told_of(topic, each.effective))
+        limit * (each.settings.get(spelling.data_parallel or "") or 1)
+        if _is_number(limit := topic.told(each.settings))
         else None
         for each in (a, b)
     )
     return None if one is None or other is None else (one, other)
 
 
-def _graphs(a: Serving, b: Serving, load: Load, spelling: Spelling, asked: set[str]) -> str | None:
+def _graphs(a: Serving, b: Serving, load: Load, spelling: Spelling, asked: frozenset[str]) -> str | None:
     if spelling.graphs is None or asked & {*spelling.graphs_off, *spelling.graphs.settings}:
         return None
-    one, other = (largest_graph(each.effective, spelling) for each in (a, b))
+    one, other = (largest_graph(each.settings, spelling) for each in (a, b))
     if one is None or other is None or (one >= load.concurrency) == (other >= load.concurrency):
         return None
     return (
@@ -160,13 +171,16 @@ def _graphs(a: Serving, b: Serving, load: Load, spelling: Spelling, asked: set[s
     )
 
 
-def largest_graph(effective: Mapping[str, Any], spelling: Spelling) -> int | None:
-    """Return the largest batch with recorded kernels; 0 where they are off, None where it is not told."""
+def largest_graph(settings: Mapping[str, Any], spelling: Spelling) -> int | None:
+    """Return the largest batch with recorded kernels; 0 where they are off, None where it is not told.
+
+    ``settings``: in effect, by dotted name.
+    """
     if spelling.graphs is None:
         return None
-    if any(setting(effective, name) is True for name in spelling.graphs_off):
+    if any(settings.get(name) is True for name in spelling.graphs_off):
         return 0
-    sizes = told_of(spelling.graphs, effective)
+    sizes = spelling.graphs.told(settings)
     return max((int(n) for n in sizes), default=0) if isinstance(sizes, Sequence) else None
 
 

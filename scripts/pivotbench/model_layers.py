@@ -176,7 +176,7 @@ def _kv_heads(c: Config) -> int:
 
 
 def cache_of(c: Config, family: str) -> tuple[int, int, int]:
-    """Return the numbers a token has in all caches, the heads that GPUs can share, the layers with a cache."""
+    """Return the numbers a token has in all caches, the heads GPUs can share, the layers with a cache."""
     layers = int(c["num_hidden_layers"])
     if _is_latent(family):
         return layers * (c["kv_lora_rank"] + c["qk_rope_head_dim"]), 1, layers

@@ -29,7 +29,7 @@ from pivotbench.evidence import CellFiles
 from pivotbench.metric import weighted_mean, window_mean
 from pivotbench.model_facts import recorded_shape
 from pivotbench.model_shape import ModelShape
-from pivotbench.settings import setting
+from pivotbench.settings import flat
 from pivotbench.speculation import acceptance_length
 
 BANDWIDTHS = Path(__file__).with_name("gpu_bandwidth.json")
@@ -133,8 +133,11 @@ def _bandwidth(environment: Row, gpus: int) -> tuple[str | None, float | None, s
 
 def _not_modelled(rules: DecisionRules, cell: CellFiles) -> str | None:
     spelling = get_engine(rules.engine).spelling
-    sharing = setting(cell.effective, spelling.tensor_parallel)
-    if sharing not in (None, rules.gpus) or setting(cell.effective, spelling.data_parallel) not in (None, 1):
+    settings = flat(cell.effective)
+    sharing, replicas = (
+        settings.get(name or "") for name in (spelling.tensor_parallel, spelling.data_parallel)
+    )
+    if sharing not in (None, rules.gpus) or replicas not in (None, 1):
         return "only GPUs that all share every layer are modelled"
     return None
 

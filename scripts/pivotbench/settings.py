@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pivotbench.engines.spelling import Spelling, Topic
+from pivotbench.engines.spelling import Spelling
 
 Settings = Mapping[str, Any]
 
@@ -15,9 +15,9 @@ _INCIDENTAL = ("port", "host", "served", "seed", "nccl", "dist_init", "log", "me
 
 
 def unasked_differences(
-    spelling: Spelling, requested: tuple[Settings, Settings], effective: tuple[Settings, Settings]
+    spelling: Spelling, requested: tuple[Settings, Settings], settings: tuple[Settings, Settings]
 ) -> tuple[str, ...]:
-    """Return the effective settings that differ although neither configuration asked for them.
+    """Return the settings in effect, by dotted name, that differ although neither asked for them.
 
     Each is ``name: one | other``, with what the engine is known to change by itself in parentheses. Numbers
     within 1 % of each other are the same; what an engine reports as a nested whole is compared part by part,
@@ -25,7 +25,7 @@ def unasked_differences(
     was asked for (the steps of a speculative algorithm) came with it.
     """
     asked = {spelled(name) for each in requested for name in each}
-    ones, others = (flat(each) for each in effective)
+    ones, others = settings
     found = {
         t.flag: (one, other)
         for t in spelling.topics
@@ -53,16 +53,6 @@ def unasked_differences(
         for name, pair in found.items()
         if (str(pair[0]), str(pair[1])) not in wanted
     )
-
-
-def told_of(topic: Topic, effective: Settings) -> Any:
-    """Return what a server's settings say of a topic; None where they say nothing."""
-    return topic.told(flat(effective))
-
-
-def setting(effective: Settings, name: str | None) -> Any:
-    """Return one setting in effect by its name with underscores; None where it is not told."""
-    return None if name is None else flat(effective).get(name)
 
 
 def flat(settings: Settings) -> dict[str, Any]:
