@@ -72,7 +72,7 @@ def threats(
     found += [
         (Threat.UNFAIR, {"pair": f"{c['a']} and {c['b']}", "reason": c["reason"]})
         for c in comparisons
-        if c["verdict"] == "not_comparable"
+        if c["verdict"] == "not_comparable" and c["ratio"] is not None  # else ENVIRONMENTS names them
     ]
     if differing := next((c["confounders"][0] for c in comparisons if c["confounders"]), None):
         found.append((Threat.CONFOUNDED, {"example": differing}))
