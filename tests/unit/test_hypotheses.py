@@ -95,6 +95,20 @@ def test_what_a_single_round_says_of_it_is_undecided_with_the_reason() -> None:
     assert verdict == "undecided" and evidence.endswith("a single round decides nothing")
 
 
+def test_memory_of_a_pinned_base_is_that_of_its_relaunch() -> None:
+    def make(phase: str, names: Sequence[str], round_: int) -> list[Cell]:
+        tok_s = {("chat", 1): 100.0 + round_ / 10}
+        return [
+            Cell(phase, name, round_, tok_s, environment=GPU, per_gpu_mib={"GPU-1": 40_000}) for name in names
+        ]
+
+    rules = replace(CHAT_RULES, gpus=1, speculative_base="a")
+    decision = decide(rules, *run_phase(rules, "speculative", ["a+none", "a+copy"], make))
+    assert decision["winner"] == "a"
+    headroom = next(h for h in decision["hypotheses"] if h["statement"].startswith("Memory"))
+    assert headroom["verdict"] == "supported" and "60 % left" in headroom["evidence"]
+
+
 def test_a_study_states_them(tmp_path: Path) -> None:
     text = changed("  reference: plain", "  hypotheses:\n    - {a: flash, verdict: faster, b: plain}")
     rules = DecisionRules.from_study(load_study(write_study(tmp_path, text)))
