@@ -159,6 +159,13 @@ def decided(
             for workload in GAINS[name]
             for c in (1, 4)
         ],
+        "limit": {
+            "configuration": "flash-on+ngram-simple",
+            **dict.fromkeys(("gpu", "gpus", "bandwidth_gb_s", "source", "measured_tok_s", "roofline_tok_s")),
+            "share": None,
+            "by_workload": [],
+            "reason": "it ran on the CPU, whose memory bandwidth is not recorded",
+        },
         "open_loop": [
             at_a_rate(name, rate, sustained=max(0, rounds - behind) if rate > 1 else rounds, rounds=rounds)
             for rate in (0.5, 2.0)

@@ -17,11 +17,12 @@ from pivotbench.files import fingerprint, sha256_of_file
 from pivotbench.results import STAGES, Stage
 from pivotbench.study import Study
 from pivotbench.study.continuations import read_continuations
+from pivotbench.study.fields import WITHOUT_SPECULATION
 
 # Raised when a stage comes to measure something else, so that older results are made anew.
 METHOD: dict[Stage, int] = {"launch": 1, "smoke": 3, "throughput": 4, "teardown": 1}
 
-BASELINE = "none"
+BASELINE = WITHOUT_SPECULATION
 PHASES = ("backends", "speculative")
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
-from pivotbench.conditions import Conditions
+from pivotbench.fairness import Serving, environments_differ
 from pivotbench.spending import Risk
 from pivotbench.statistics import Difference, Fit, Interval, Noise, Rounds, geometric_mean, rounds_needed
 
 Verdict = Literal["faster", "slower", "equivalent", "undecided", "not_comparable"]
-
-# Settings that differ between any two launches and mean nothing for speed.
-_INCIDENTAL = ("port", "host", "served", "seed", "nccl", "dist_init", "log", "metrics", "api_key", "version")
 
 
 @dataclass(frozen=True)
@@ -25,9 +22,7 @@ class Subject:
     rounds: Rounds
     unranked: Mapping[int, str] = field(default_factory=dict)
     environments: frozenset[str] = frozenset()
-    requested: Mapping[str, Any] = field(default_factory=dict)
-    effective: Mapping[str, Any] = field(default_factory=dict)
-    conditions: Conditions = field(default_factory=Conditions)
+    serving: Serving = field(default_factory=Serving)
 
 
 @dataclass(frozen=True)
@@ -73,8 +68,10 @@ def judge(a: Subject, b: Subject, by: Yardstick) -> Comparison:
     ``undecided``.
     """
     names = (a.configuration, b.configuration)
-    if len(a.environments | b.environments) > 1:
-        return Comparison(*names, "not_comparable", reason="measured in different environments")
+    if len(together := a.environments | b.environments) > 1:
+        how = environments_differ(together)
+        reason = f"measured in different environments{how and f': {how}'}"
+        return Comparison(*names, "not_comparable", reason=reason)
     if not a.rounds or not b.rounds:
         reasons = sorted({r for s in (a, b) if not s.rounds for r in s.unranked.values()}) or ["not measured"]
         return Comparison(*names, "undecided", reason=", ".join(reasons))
@@ -111,54 +108,3 @@ def compare(a: Subject, b: Subject, by: Yardstick) -> Comparison:
     to_best = by.best in (result.a, result.b)
     needed = rounds_needed(found, noise, by.risk, by.margin, to_best=to_best)
     return replace(result, rounds_needed=needed)
-
-
-def confounders(a: Subject, b: Subject) -> tuple[str, ...]:
-    """Return what differed between the two beside what the study asked for: settings, then conditions."""
-    return (*settings_that_differ(a, b), *a.conditions.unlike(b.conditions))
-
-
-def settings_that_differ(a: Subject, b: Subject) -> tuple[str, ...]:
-    """Return the effective settings that differ although neither configuration asked for them.
-
-    E.g. speculation lowers max_running_requests. Numbers within 1 % of each other are the same; what an
-    engine reports as a nested whole is compared part by part.
-    """
-    asked = {_spelling(name) for s in (a, b) for name in s.requested}
-    ones, others = dict(_leaves("", a.effective)), dict(_leaves("", b.effective))
-    found: dict[tuple[str, str, str], str] = {}
-    wanted = set()
-    for name in sorted(ones.keys() & others.keys(), key=lambda n: (n.count("."), n)):
-        if _same(ones[name], others[name]):
-            continue
-        pair = (str(ones[name]), str(others[name]))
-        if name in asked:
-            wanted.add(pair)
-        elif not any(word in name for word in _INCIDENTAL):
-            # A data-parallel rank's state repeats what stands at the top.
-            found.setdefault((name.rpartition(".")[2], *pair), f"{name}: {pair[0]} | {pair[1]}")
-    # An asked setting under another spelling (speculative-algo) was asked for as well.
-    return tuple(text for (_, *pair), text in found.items() if tuple(pair) not in wanted)
-
-
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield a setting's parts by dotted name: those of mappings, and of lists that hold any."""
-    if isinstance(value, Mapping):
-        parts = [(_spelling(str(key)), part) for key, part in value.items()]
-    elif isinstance(value, list) and any(isinstance(part, Mapping | list) for part in value):
-        parts = [(str(number), part) for number, part in enumerate(value)]
-    else:
-        yield name, value
-        return
-    for key, part in parts:
-        yield from _leaves(f"{name}.{key}" if name else key, part)
-
-
-def _spelling(name: str) -> str:
-    return name.lstrip("-").replace("-", "_")
-
-
-def _same(x: Any, y: Any) -> bool:
-    if isinstance(x, int | float) and isinstance(y, int | float) and not isinstance(x, bool):
-        return math.isclose(x, y, rel_tol=0.01)
-    return bool(x == y)

@@ -15,13 +15,15 @@ from pivotbench.comparison import (
     Verdict,
     Yardstick,
     compare,
-    confounders,
     judge,
 )
 from pivotbench.conditions import Conditions, conditions
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.elimination import eliminated
+from pivotbench.engines import get_engine
+from pivotbench.engines.spelling import Spelling
 from pivotbench.evidence import CellFiles
+from pivotbench.fairness import Load, Serving, confounders, load_of, unfair
 from pivotbench.files import canonical_json
 from pivotbench.host import comparable_part
 from pivotbench.measurements import rows
@@ -33,6 +35,7 @@ from pivotbench.statistics import Noise, chance_above_margin, chances_to_settle,
 CHANCE_OF_EQUALS = 0.25
 CHANCE_OF_LOSERS = 0.6
 REGRET = 0.125  # risk of giving up one that is better than the best by more than the margin
+PLACES = ("host", "system", "cpu_model")  # another one of them may be as good; it is named
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ class Contest:
     value and ran in the phase's main environment, fastest mean first (ties by name); ``by`` holds their
     fitted rounds and what any two of them are judged by. ``comparisons``: over how many pairs the risk is
     divided. ``agreement``: what the answers of those that work show; who is out by them is among the
-    ``eliminated``.
+    ``eliminated``. ``load``: what the metric is measured under; ``spelling``: the engine's names for what
+    limits it.
     """
 
     phase: str
@@ -56,6 +60,8 @@ class Contest:
     synthetic: bool
     simulated: frozenset[str]
     agreement: Agreement
+    load: Load
+    spelling: Spelling
 
     @property
     def leader(self) -> str | None:
@@ -79,19 +85,28 @@ class Contest:
     def compare(self, a: str, b: str) -> Comparison:
         """Return how ``a`` stands to ``b``, with what differs though nobody asked for it.
 
-        Where ``unjudgeable`` gives a reason the verdict is undecided, whatever the figures.
+        Whatever the figures, the verdict is not_comparable where fairness.unfair gives a reason, and
+        undecided where ``unjudgeable`` does.
         """
         one, other = self.subjects[a], self.subjects[b]
         result = compare(one, other, self.by)
-        if result.verdict != "not_comparable" and (reason := self.unjudgeable(a, b)):
-            result = replace(result, verdict="undecided", rounds_needed=None, reason=reason)
-        return replace(result, confounders=confounders(one, other))
+        if result.verdict != "not_comparable":
+            if reason := self._unfair(a, b):
+                result = replace(result, verdict="not_comparable", rounds_needed=None, reason=reason)
+            elif reason := self.unjudgeable(a, b):
+                result = replace(result, verdict="undecided", rounds_needed=None, reason=reason)
+        return replace(result, confounders=confounders(one.serving, other.serving, self.spelling))
 
     def verdict(self, a: str, b: str) -> Verdict:
         """Return only the verdict that compare gives, at a small part of its cost."""
         one, other = self.subjects[a], self.subjects[b]
         verdict = judge(one, other, self.by).verdict
-        return "undecided" if verdict != "not_comparable" and self.unjudgeable(a, b) else verdict
+        if verdict == "not_comparable" or self._unfair(a, b):
+            return "not_comparable"
+        return "undecided" if self.unjudgeable(a, b) else verdict
+
+    def _unfair(self, a: str, b: str) -> str | None:
+        return unfair(self.subjects[a].serving, self.subjects[b].serving, self.load, self.spelling)
 
     def worth_rounds(self, a: str, b: str, left: int) -> bool:
         """Return whether a pair that is undecided is worth up to ``left`` more rounds of ``a``.
@@ -134,9 +149,12 @@ def contest(
     table = rows(c for c in cells if c.configuration in alive)
     values, hardware = metric_values(rules, table), conditions(table)
     subjects = {
-        name: replace(
-            _subject(rules, name, [c for c in cells if c.configuration == name], values.get(name)),
-            conditions=hardware.get(name, Conditions()),
+        name: _subject(
+            rules,
+            name,
+            [c for c in cells if c.configuration == name],
+            values.get(name),
+            hardware.get(name, Conditions()),
         )
         for name in alive
     }
@@ -157,21 +175,35 @@ def contest(
         synthetic=any(v.synthetic for v in values.values()),
         simulated=frozenset(name for name, v in values.items() if v.simulated),
         agreement=agreement,
+        load=load_of(table, rules.metric_weights, rules.metric_concurrency),
+        spelling=get_engine(rules.engine).spelling,
     )
 
 
-def _subject(rules: DecisionRules, name: str, cells: Sequence[CellFiles], values: Any) -> Subject:
+def _subject(
+    rules: DecisionRules, name: str, cells: Sequence[CellFiles], values: Any, hardware: Conditions
+) -> Subject:
     measured = [c for c in cells if c.measured]
     last = max(measured, key=lambda c: c.round, default=None)
+    rounds, unranked = (values.rounds, values.unranked) if values else ({}, {})
+    bound = sum(reason == "client_bound" for reason in unranked.values())
     return Subject(
         configuration=name,
-        rounds=values.rounds if values else {},
-        unranked=values.unranked if values else {},
+        rounds=rounds,
+        unranked=unranked,
         environments=frozenset(
             canonical_json(comparable_part(c.environment, gpus=rules.gpus)) for c in measured
         ),
-        requested=last.requested if last else {},
-        effective=last.effective if last else {},
+        serving=Serving(
+            requested=last.requested if last else {},
+            effective=last.effective if last else {},
+            conditions=hardware,
+            client_bound=(bound, len(rounds) + len(unranked)),
+            places={
+                place: frozenset(str(c.environment[place]) for c in measured if c.environment.get(place))
+                for place in PLACES
+            },
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pivotbench.agreement import baseline
 from pivotbench.arrivals import under_arrivals
+from pivotbench.bottlenecks import held_back
 from pivotbench.classes import classes
 from pivotbench.comparison import Comparison
 from pivotbench.contest import Contest, contest
@@ -19,6 +20,7 @@ from pivotbench.hypotheses import hypotheses
 from pivotbench.measurements import rows
 from pivotbench.next_levers import next_levers
 from pivotbench.racing import Race, prior_sd
+from pivotbench.roofline import limit
 from pivotbench.speculation import speculation
 from pivotbench.statistics import mean_interval
 from pivotbench.threats import threats
@@ -46,6 +48,9 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
     groups = [group for state in states for group in classes(state)]
     compared = [*_listed(backends, groups, base), *_listed(speculative, groups, winner, reference)]
     last = _last_cell(used, winner, reference)
+    limited = limit(rules, last, table)
+    arrived = under_arrivals(used, [each for state in states for each in _healthy(state)])
+    faster = held_back(rules, last, limited, arrived, entries, used, table)
     hosts = frozenset(str(c.environment["host"]) for c in used if c.environment.get("host"))
     return validated(
         {
@@ -70,9 +75,12 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "eliminated": [e for state in states for e in state.eliminated],
             "agreement": [state.agreement.table for state in states if state.agreement.table],
             "speculation": entries,
-            "open_loop": under_arrivals(used, [each for state in states for each in _healthy(state)]),
-            "hypotheses": hypotheses(rules, backends, kept, entries, used, winner),
-            "next_levers": next_levers(rules, states, compared, entries, bool(speculative.subjects)),
+            "open_loop": arrived,
+            "limit": limited,
+            "hypotheses": hypotheses(
+                rules, states, kept, entries, used, last.configuration if last else None
+            ),
+            "next_levers": next_levers(rules, states, compared, entries, faster, limited),
             "threats": threats(rules, states, table, compared, hosts),
             "cost": cost(used, rules.gpus, rules.rounds_max),
             "log": [*(line for race in races for line in race["log"]), *_answers(states), choice],

@@ -170,7 +170,37 @@ class SpeculationPart(_Part):
     evidence: Literal["text", "synthetic", "simulated"]
     verdict: Literal["pays", "costs", "equal", "undecided"]
     rounds_needed: int | None
+    confounders: list[str] = Field(description="what differed from the baseline though nobody asked for it")
     why: str
+
+
+class LimitWorkloadPart(_Part):
+    """One workload of the metric against the roofline."""
+
+    workload: str
+    concurrency: int
+    measured_tok_s: float
+    roofline_tok_s: float
+    share: float = Field(description="measured over roofline")
+    context_tokens: float = Field(description="prompt and half of the answer, mean of the requests")
+    bytes_per_pass: float = Field(description="weights and cache that a pass reads, all GPUs together")
+    cache_bytes_per_pass: float = Field(description="of these, what is read of the requests' own")
+    tokens_per_pass: float = Field(description="acceptance length; 1 without speculation")
+
+
+class LimitPart(_Part):
+    """How far the winner is from what memory bandwidth allows; null where model or GPU are not known."""
+
+    configuration: str | None
+    gpu: str | None
+    gpus: int | None = Field(description="how many share the model; their bandwidth adds up")
+    bandwidth_gb_s: float | None = Field(description="the maker's peak for one GPU")
+    source: str | None
+    measured_tok_s: float | None = Field(description="mean over the metric's workloads, by their weights")
+    roofline_tok_s: float | None = Field(description="no faster by memory bandwidth; prefill is left out")
+    share: float | None = Field(description="measured over roofline")
+    by_workload: list[LimitWorkloadPart]
+    reason: str | None = Field(description="why the figures are null")
 
 
 class OpenLoopPart(_Part):
@@ -247,6 +277,7 @@ class Decision(_Part):
     open_loop: list[OpenLoopPart] = Field(
         description="by workload, rate and configuration; they decide nothing"
     )
+    limit: LimitPart
     hypotheses: list[HypothesisPart]
     next_levers: list[LeverPart]
     threats: list[ThreatPart]

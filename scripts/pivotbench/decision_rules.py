@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ class DecisionRules:
     ``gpus``: how many one server uses, 0 for the CPU. ``reference``: whose answers the others' are held
     against, None for the first by name; ``agreement_bound``: the mean distance of log probabilities, in nats,
     that is no fault. ``gpu_hours``: the budget of all phases together, None for none. ``speed_only``: the
-    study has answers recorded, not judged.
+    study has answers recorded, not judged. ``stated``: the study's own hypotheses, (a, verdict, b).
     """
 
     study: str
@@ -34,6 +34,7 @@ class DecisionRules:
     agreement_bound: float = 0.25
     gpu_hours: float | None = None
     speed_only: bool = False
+    stated: Sequence[tuple[str, str, str]] = ()
 
     @classmethod
     def from_study(cls, study: Any) -> DecisionRules:
@@ -55,6 +56,7 @@ class DecisionRules:
             agreement_bound=decision.agreement_bound,
             gpu_hours=decision.budget.gpu_hours if decision.budget else None,
             speed_only=study.smoke.speed_only,
+            stated=tuple((h.a, h.verdict, h.b) for h in decision.hypotheses),
         )
 
     @property

@@ -1,10 +1,11 @@
-"""The statements every campaign is asked about, each with what the data say."""
+"""The statements every campaign is asked about, and those of the study, each with what the data say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pivotbench.comparison import Comparison
 from pivotbench.contest import Contest
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.evidence import CellFiles
@@ -15,23 +16,26 @@ HEADROOM = 0.10
 
 def hypotheses(
     rules: DecisionRules,
-    backends: Contest,
+    states: Sequence[Contest],
     pays: Sequence[Entry],
     speculation: Sequence[Entry],
     cells: Iterable[CellFiles],
     winner: str | None,
 ) -> list[dict[str, str]]:
-    """Return the built-in hypotheses with verdict and evidence.
+    """Return the built-in hypotheses with verdict and evidence, then those that the study states.
 
-    ``pays``: comparisons of speculative configurations with their baseline on the study's metric, as
-    they count for the choice of the winner.
+    ``states``: both phases, the backends first. ``pays``: comparisons of speculative configurations with
+    their baseline on the study's metric, as they count for the choice of the winner. ``winner``: the
+    configuration that was measured for it.
     """
+    backends = states[0]
     return [
         _equivalence(rules, backends),
         _speculation_pays(pays),
         _draft_path(speculation),
         _headroom([c for c in cells if c.configuration == winner]),
         _agreement(backends),
+        *(_stated(states, *each) for each in rules.stated),
     ]
 
 
@@ -45,13 +49,42 @@ def _equivalence(rules: DecisionRules, state: Contest) -> dict[str, str]:
     if len(state.ranked) < 2:
         return _said(statement, "untested", f"{len(state.ranked)} backends could be ranked")
     second = state.compare(state.ranked[1], state.ranked[0])
-    figures = f"{second.a} / {second.b} = {second.ratio:.3f}" if second.ratio else f"{second.a}, {second.b}"
-    if second.ci:
-        figures += f" ({second.ci.low:.3f} to {second.ci.high:.3f})"
-    rounds = len(state.subjects[second.a].rounds)
-    figures += f" over {rounds} round{'s' if rounds != 1 else ''}"
     verdict = {"equivalent": "supported", "slower": "refuted", "faster": "refuted"}
-    return _said(statement, verdict.get(second.verdict, "undecided"), figures)
+    return _said(statement, verdict.get(second.verdict, "undecided"), _figures(state, second))
+
+
+def _stated(states: Sequence[Contest], a: str, verdict: str, b: str) -> dict[str, str]:
+    """A hypothesis of the study: speculative configurations go by their names without the base's."""
+    how = {"faster": "faster than", "slower": "slower than", "equivalent": "equivalent to"}
+    statement = f"{a} is {how[verdict]} {b}"
+    for state in states:
+        names = {_without_base(name): name for name in state.alive}
+        out = [e for e in state.eliminated if _without_base(e["configuration"]) in (a, b)]
+        if out:
+            broken = ", ".join(f"{e['configuration']} is out ({e['code']} at {e['stage']})" for e in out)
+            return _said(statement, "untested", broken)
+        if a in names and b in names:
+            found = state.compare(names[a], names[b])
+            held = "supported" if found.verdict == verdict else "refuted"
+            open_ = found.verdict in ("undecided", "not_comparable")
+            return _said(statement, "undecided" if open_ else held, _figures(state, found))
+    return _said(statement, "untested", "the two were not measured together")
+
+
+def _without_base(name: str) -> str:
+    return name.partition("+")[2] or name
+
+
+def _figures(state: Contest, found: Comparison) -> str:
+    """A comparison's ratio, interval, rounds and, where it gives no verdict, why."""
+    if not found.ratio:
+        return f"{found.a}, {found.b}: {found.reason}"
+    figures = f"{found.a} / {found.b} = {found.ratio:.3f}"
+    if found.ci:
+        figures += f" ({found.ci.low:.3f} to {found.ci.high:.3f})"
+    rounds = len(state.subjects[found.a].rounds)
+    figures += f" over {rounds} round{'s' if rounds != 1 else ''}"
+    return f"{figures}; {found.reason}" if found.reason else figures
 
 
 def _speculation_pays(pays: Sequence[Entry]) -> dict[str, str]:

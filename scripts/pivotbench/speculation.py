@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pivotbench.comparison import Comparison, Subject, Yardstick, compare
 from pivotbench.contest import Contest
 from pivotbench.decision_rules import DecisionRules
+from pivotbench.fairness import confounders, load_of, unfair
 from pivotbench.metric import window_mean
 from pivotbench.reference_acceptance import beside_published
 from pivotbench.spending import Risk
@@ -80,6 +82,13 @@ def _entry(
     by = Yardstick(fit({n: v for n, v in values.items() if v}), risk, rules.margin, None, state.by.prior_sd)
     own, base = (_subject(state.subjects[n], values[n], by_name[n]) for n in (name, baseline))
     result = compare(own, base, by)
+    sent = load_of(
+        (row for rounds in by_name.values() for w in rounds.values() for row in w), [load[0]], load[1]
+    )
+    if result.verdict != "not_comparable" and (
+        reason := unfair(own.serving, base.serving, sent, state.spelling)
+    ):
+        result = replace(result, verdict="not_comparable", rounds_needed=None, reason=reason)
     runs = [windows[0] for windows in by_name[name].values()]
     length = acceptance_length(runs)
     cost = _step_cost_ratio(length, by_name[name], by_name[baseline])
@@ -104,6 +113,7 @@ def _entry(
         "evidence": evidence,
         "verdict": verdict,
         "rounds_needed": result.rounds_needed if evidence == "text" else None,
+        "confounders": list(confounders(own.serving, base.serving, state.spelling)),
         "why": _why(verdict, evidence, result, facts) + _published(rules, verdict, evidence, own, facts),
     }
 
@@ -115,9 +125,7 @@ def _ranked_means(rounds: Mapping[int, Sequence[Row]]) -> dict[int, float]:
 
 def _subject(whole: Subject, rounds: dict[int, float], measured: Mapping[int, Sequence[Row]]) -> Subject:
     unranked = {r: "client_bound" for r in measured if r not in rounds}
-    return Subject(
-        whole.configuration, rounds, unranked, whole.environments, whole.requested, whole.effective
-    )
+    return replace(whole, rounds=rounds, unranked=unranked)
 
 
 def _step_cost_ratio(
@@ -170,7 +178,7 @@ def _published(
     length = facts["acceptance_length"]
     if length is None or facts["derived"] or evidence != "text":
         return ""
-    settings = {**own.effective, **own.requested}
+    settings = {**own.serving.effective, **own.serving.requested}
     clause = beside_published(rules.model, settings, length, without_gain=verdict in ("costs", "equal"))
     return f"; {clause}" if clause else ""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pivotbench.arrivals import CAPTION, sustained
+from pivotbench.summary_limit import limit_markdown, limit_sentence
 
 Decision = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -31,6 +32,8 @@ def terminal_summary(decision: Decision) -> str:
     for i, row in enumerate(best):
         label = "speculation" if i == 0 else ""
         lines.append(f"  {label:<11} {_place(row)}: {row['configuration']} {_speculation_line(row)}")
+    if decision["limit"]["reason"] is None:
+        lines.append(f"  limit       {limit_sentence(decision['limit'])}")
     spent = decision["cost"]
     lines.append(f"  cost        {spent['launches']} launches, {_spent(spent)}")
     return "\n".join(lines) + "\n"
@@ -53,6 +56,7 @@ def summary_markdown(decision: Decision) -> str:
     parts += [
         _section("Ranking", _ranking(decision)),
         _section("Speculation", _speculation(decision["speculation"])),
+        _section("Limit", limit_markdown(decision["limit"])),
         _section("Under a rate of arrivals", _open_loop(decision["open_loop"])),
         _section("Eliminated", _eliminated(decision["eliminated"])),
         _section("Answers", "\n".join(_answers(part) for part in decision["agreement"])),
@@ -70,13 +74,16 @@ def _winner_line(decision: Decision) -> str:
         return "no winner: nothing is healthy and ranked"
     own = next((row for row in decision["ranking"] if row["configuration"] == winner), None)
     speed = f" at {own['mean_tok_s']:.1f} tok/s" if own else ""
-    rivals = {name: v for name, v in _verdicts(decision, winner).items() if v["verdict"] != "not_comparable"}
-    equals = [name for name, row in rivals.items() if row["verdict"] == "equivalent"]
-    open_ = [name for name, row in rivals.items() if row["verdict"] == "undecided"]
+    rivals = _verdicts(decision, winner)
+    equals, open_, apart = (
+        [name for name, row in rivals.items() if row["verdict"] == verdict]
+        for verdict in ("equivalent", "undecided", "not_comparable")
+    )
     also = f", equivalent to {', '.join(equals)}" if equals else ""
     unclear = f"; not told apart from {', '.join(open_)}" if open_ else ""
+    unlike = f"; not comparable with {', '.join(apart)}" if apart else ""
     judged = all(part["judged"] for part in decision["agreement"])
-    return f"{winner} wins{speed}{also}{unclear}{'' if judged else '; its answers are not judged'}"
+    return f"{winner} wins{speed}{also}{unclear}{unlike}{'' if judged else '; its answers are not judged'}"
 
 
 def _winner_phase(decision: Decision) -> tuple[list[Row], str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -27,6 +27,7 @@ class Threat(Enum):
     SPEED_ONLY = "the study asks for speed only: nobody judged the answers, and what is fastest may be wrong"
     SIMULATED = "acceptance of drafts was simulated for {names}"
     ENVIRONMENTS = "{names} ran in a different environment and are not ranked with the others"
+    UNFAIR = "{pair} cannot be compared: {reason}"
     CONFOUNDED = "settings or conditions nobody asked for differ between configurations, e.g. {example}"
     FAILED_REQUESTS = "{count} requests failed or fell short in measured runs"
     ANSWERS_UNJUDGED = (
@@ -50,7 +51,7 @@ def threats(
     rules: DecisionRules,
     states: Sequence[Contest],
     rows: Sequence[Row],
-    comparisons: Iterable[Mapping[str, Any]],
+    comparisons: Sequence[Mapping[str, Any]],
     hosts: frozenset[str],
 ) -> list[dict[str, str]]:
     """Return the threats that the evidence shows, each with its code and message."""
@@ -68,6 +69,11 @@ def threats(
         found.append((Threat.SPEED_ONLY, {}))
     elif any(state.synthetic for state in states):
         found.append((Threat.SYNTHETIC, {}))
+    found += [
+        (Threat.UNFAIR, {"pair": f"{c['a']} and {c['b']}", "reason": c["reason"]})
+        for c in comparisons
+        if c["verdict"] == "not_comparable" and c["ratio"] is not None  # else ENVIRONMENTS names them
+    ]
     if differing := next((c["confounders"][0] for c in comparisons if c["confounders"]), None):
         found.append((Threat.CONFOUNDED, {"example": differing}))
     run = ("launch_id", "workload", "concurrency", "rate_per_second")

@@ -119,6 +119,32 @@ BROKEN = [
         "at least one",
     ),
     ("base unknown", changed("  copy:", "  on: flsh #<\n  copy:"), "speculative.on", "did you mean 'flash'?"),
+    (
+        "hypothesis on nobody",
+        changed(
+            "  reference: plain",
+            "  reference: plain\n  hypotheses: [{a: flsh, verdict: faster, b: plain}] #<",
+        ),
+        "decision.hypotheses[0].a",
+        "did you mean 'flash'?",
+    ),
+    (
+        "hypothesis over phases",
+        changed(
+            "  reference: plain",
+            "  reference: plain\n  hypotheses: [{a: copy, verdict: faster, b: plain}] #<",
+        ),
+        "decision.hypotheses[0].b",
+        "'copy' cannot be compared with 'plain'; known: none",
+    ),
+    (
+        "hypothesis without a verdict",
+        changed(
+            "  reference: plain", "  reference: plain\n  hypotheses: [{a: copy, verdict: quick, b: none}] #<"
+        ),
+        "decision.hypotheses[0].verdict",
+        "'faster', 'slower' or 'equivalent'",
+    ),
     ("no prompt", changed(QUESTIONS, "  prompts: [] #<"), "smoke.prompts", "at least one"),
     (
         "prompt twice",

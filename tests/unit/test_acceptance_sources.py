@@ -24,6 +24,7 @@ from pivotbench.engines.counters import DraftCounters, sums
 from pivotbench.engines.llamacpp import LLAMACPP
 from pivotbench.engines.sglang import SGLANG
 from pivotbench.telemetry import Sampler
+from unit.records import record as request_record
 
 LLAMACPP_METRICS = """\
 # HELP llamacpp:tokens_predicted_total Number of generation tokens processed
@@ -46,33 +47,8 @@ sglang:spec_accept_length{tp_rank="0"} 9.9
 
 
 def record(tokens: int, **changes: Any) -> RequestRecord:
-    figures = {"draft_proposed": None, "draft_accepted": None, "verify_steps": None} | changes
-    return RequestRecord(
-        workload="w",
-        kind="text",
-        concurrency=1,
-        index=0,
-        measured=True,
-        prompt_id="p",
-        status=figures.pop("status", "ok"),
-        finish_reason="length",
-        error=None,
-        prompt_tokens=10,
-        cached_tokens=0,
-        output_tokens=tokens,
-        stream_tokens=tokens,
-        sent_seconds=0.0,
-        first_token_seconds=0.1,
-        end_seconds=1.0,
-        ttft_seconds=0.1,
-        tpot_seconds=0.01,
-        e2e_seconds=1.0,
-        chunk_seconds=[0.1, 1.0],
-        chunk_tokens=[1, tokens - 1],
-        accept_histogram=None,
-        text="",
-        **figures,
-    )
+    """Return a request whose answer has so many tokens."""
+    return request_record(output_tokens=tokens, stream_tokens=tokens, **changes)
 
 
 @pytest.fixture

@@ -278,7 +278,7 @@ def test_whether_the_backends_agree_is_a_hypothesis_with_a_verdict() -> None:
             for name, more in zip("ab", told, strict=False)
         ]
         state = contest(RULES, "backends", cells)
-        return hypotheses(RULES, state, [], [], cells, None)[-1]["verdict"]
+        return hypotheses(RULES, [state], [], [], cells, None)[-1]["verdict"]
 
     assert verdict([-1.0], [-1.1]) == "supported"
     assert verdict([-1.0], [-2.0]) == "refuted"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
-from pivotbench.comparison import Subject, Yardstick, compare, settings_that_differ
+from pivotbench.comparison import Subject, Yardstick, compare
 from pivotbench.spending import Risk
 from pivotbench.statistics import Rounds, fit
 
@@ -90,6 +91,14 @@ def test_different_environments_are_not_comparable() -> None:
     assert compare(there, BASE, against(there)).verdict == "not_comparable"
 
 
+def test_the_reason_names_what_differs_between_the_environments() -> None:
+    old, new = (json.dumps({"driver": version, "gpus": ["H200", "H200"]}) for version in ("570", "580"))
+    there = replace(subject("other", 110.0, 110.0), environments=frozenset({old}))
+    here = replace(BASE, environments=frozenset({new}))
+    reason = compare(there, here, against(there)).reason
+    assert reason == "measured in different environments: driver 570 and 580"
+
+
 def test_those_that_share_no_round_are_undecided() -> None:
     late = replace(BASE, configuration="late", rounds={3: 50.0, 4: 50.0})
     by = Yardstick(fit({"base": BASE.rounds, "late": late.rounds}), RISK, 0.02)
@@ -101,58 +110,3 @@ def test_client_bound_is_the_reason_where_nothing_could_be_ranked() -> None:
     bound = Subject("bound", {}, {1: "client_bound"}, HERE)
     result = compare(bound, BASE, against(bound))
     assert (result.verdict, result.reason, result.ratio) == ("undecided", "client_bound", None)
-
-
-def test_settings_nobody_asked_for_are_named() -> None:
-    a = Subject(
-        "a",
-        {},
-        requested={"speculative-algorithm": "NEXTN"},
-        effective={"speculative_algorithm": "NEXTN", "max_running_requests": 48, "port": 1, "pool": 1000},
-    )
-    b = Subject(
-        "b",
-        {},
-        effective={"speculative_algorithm": None, "max_running_requests": 256, "port": 2, "pool": 1001},
-    )
-    assert settings_that_differ(a, b) == ("max_running_requests: 48 | 256",)
-
-
-def test_nested_settings_are_compared_part_by_part_and_asked_ones_under_every_spelling() -> None:
-    """As SGLang reports them: aliases beside each other, graphs nested, and a state for each rank."""
-
-    def graphs(*sizes: int) -> dict[str, object]:
-        return {"decode": {"bs": list(sizes), "backend": "full"}}
-
-    base = Subject(
-        "base",
-        {1: 100.0},
-        requested={},
-        effective={
-            "speculative-algorithm": None,
-            "speculative-algo": None,
-            "random-seed": 1,
-            "cuda-graph-config": graphs(1, 2, 4, 8),
-            "internal_states": [
-                {"cuda_graph_config": graphs(1, 2, 4, 8), "memory_usage": {"token_capacity": 200}}
-            ],
-        },
-    )
-    drafting = Subject(
-        "ngram",
-        {1: 100.0},
-        requested={"speculative-algorithm": "NGRAM"},
-        effective={
-            "speculative-algorithm": "NGRAM",
-            "speculative-algo": "NGRAM",
-            "random-seed": 2,
-            "cuda-graph-config": graphs(1, 2, 3, 4),
-            "internal_states": [
-                {"cuda_graph_config": graphs(1, 2, 3, 4), "memory_usage": {"token_capacity": 100}}
-            ],
-        },
-    )
-    assert settings_that_differ(base, drafting) == (
-        "cuda_graph_config.decode.bs: [1, 2, 4, 8] | [1, 2, 3, 4]",
-        "internal_states.0.memory_usage.token_capacity: 200 | 100",
-    )

@@ -15,6 +15,7 @@ def row(
         "round": round_,
         "throttled": throttled,
         "sm_clock_mhz": clock,
+        "memory_clock_mhz": None,
         "temperature_c": heat,
     }
 

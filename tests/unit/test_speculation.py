@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -101,3 +102,27 @@ def test_client_bound_rounds_give_no_speedup() -> None:
     entry = judge([150, 150.2], Drafts(800, 600), client_bound=True)
     assert (entry["verdict"], entry["speedup"]) == ("undecided", None)
     assert "client_bound" in entry["why"]
+
+
+def test_a_limit_of_requests_that_speculation_lowered_is_the_cause_and_not_the_drafts() -> None:
+    """SGLang serves 48 requests at once under speculation: at 64 that is what is measured."""
+    load = ("chat", 64)
+    made = [
+        Cell("speculative", name, n, {load: speed + n / 10}, effective={"max-running-requests": most}, **more)
+        for name, speed, most, more in (
+            ("a+none", 1000.0, 4096, {}),
+            ("a+x", 900.0, 48, {"flags": {"speculative-algorithm": "NGRAM"}}),
+        )
+        for n in (1, 2)
+    ]
+    files = [cell_files(c) for c in made]
+    rules = replace(RULES, engine="sglang", metric_concurrency=64)
+    state = contest(rules, "speculative", files)
+    (entry,) = speculation(rules, state, "a+none", rows(files))
+    assert entry["verdict"] == "undecided"
+    assert entry["why"] == (
+        "undecided: they serve 48 and 4096 requests at once and 64 were sent; "
+        "to compare them, serve both with max-running-requests: 64"
+    )
+    assert entry["confounders"][0].startswith("max_running_requests: 48 | 4096 (under speculation SGLang")
+    assert state.compare("a+x", "a+none").verdict == state.verdict("a+x", "a+none") == "not_comparable"

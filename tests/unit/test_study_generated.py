@@ -48,6 +48,8 @@ BEYOND_A_SCHEMA = {
     "exclude empty",
     "speculation empty",
     "base unknown",
+    "hypothesis on nobody",
+    "hypothesis over phases",
     "prompt twice",
     "two expectations",
     "bad expression",

@@ -56,6 +56,16 @@ def test_the_four_stages_of_a_cell_share_one_server(finished: tuple[Folder, Run]
     assert len(ids) == 1
 
 
+def test_a_launch_says_what_it_knows_of_its_model_and_the_decision_how_far_the_limit_is(
+    finished: tuple[Folder, Run],
+) -> None:
+    folder, _ = finished
+    facts = stage(folder, "good", "launch")["model"]
+    assert facts["shape"] is None and facts["why"]
+    limit = json.loads((folder.results / "decision.json").read_text())["limit"]
+    assert limit["share"] is None and limit["reason"]
+
+
 def test_the_run_ends_by_saying_the_decision_and_where_the_report_lies(finished: tuple[Folder, Run]) -> None:
     _, run = finished
     decision = run.text.rpartition("steps (100%) done")[2]

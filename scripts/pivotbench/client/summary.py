@@ -58,7 +58,6 @@ def run_entry(
         "text": by_text,
     }
     open_loop = open_loop_figures(records, measured)
-    answers = judge_texts(ok)
     first = records[0]
     return {
         "workload": first.workload,
@@ -89,8 +88,7 @@ def run_entry(
         "tpot_seconds": spread(tpot),
         "e2e_seconds": spread([r.e2e_seconds for r in ok if r.e2e_seconds is not None]),
         "acceptance": acceptance(ok),
-        "answers": answers,
-        "garbage": list(answers["bad"]),
+        "answers": judge_texts(ok),
         "errors": [
             f"{times} x {error}"
             for error, times in Counter(r.error for r in counted if r.error).most_common(5)

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from pivotbench.engines.counters import DraftCounters
 from pivotbench.engines.forced import Forced
+from pivotbench.engines.spelling import Spelling
 
 FlagValue = str | int | float | bool | list[str | int | float]
 Dialect = Literal["openai-chat", "openai-completions", "sglang-generate"]
@@ -86,6 +87,7 @@ class Engine(Protocol):
     stop_grace_seconds: float
     package: str  # the distribution that carries the engine's version
     reserved_flags: frozenset[str]  # the ones Pivotbench sets itself; a study may not
+    spelling: Spelling  # how it names what limits its speed
     simulates: (
         str | None
     )  # the environment variable that sets how many drafts are accepted, whatever they are

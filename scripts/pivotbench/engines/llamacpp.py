@@ -27,6 +27,7 @@ from pivotbench.engines.control import ask
 from pivotbench.engines.counters import DraftCounters, read_counters
 from pivotbench.engines.forced import Forced
 from pivotbench.engines.packages import package_version
+from pivotbench.engines.spelling import LLAMACPP_SPELLING, Spelling
 from pivotbench.errors import UserError
 
 SERVE_PROGRAM = Path(__file__).with_name("llamacpp_serve.py")
@@ -76,6 +77,7 @@ class LlamaCpp:
     package: str = "xllamacpp"
     reserved_flags: frozenset[str] = frozenset({"model", "alias", "host", "port"})
     simulates: str | None = None
+    spelling: Spelling = LLAMACPP_SPELLING
 
     def command(
         self,

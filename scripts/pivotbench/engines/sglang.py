@@ -24,6 +24,7 @@ from pivotbench.engines.forced import Forced
 from pivotbench.engines.packages import package_version
 from pivotbench.engines.sglang_flags import ask_flags
 from pivotbench.engines.sglang_log import launch_phases
+from pivotbench.engines.spelling import SGLANG_SPELLING
 
 _INFO_TIMEOUT_SECONDS = 10.0
 
@@ -66,6 +67,7 @@ class SGLang:
     package = "sglang"
     reserved_flags = frozenset({"model-path", "model", "host", "port", "served-model-name", "enable-metrics"})
     simulates = "SGLANG_SIMULATE_ACC_LEN"
+    spelling = SGLANG_SPELLING
 
     def command(
         self,

@@ -84,6 +84,8 @@ def facts(decision: Decision) -> list[Fact]:
         noise = decision["confidence"]["noise"].get(own["phase"])
         spread = f"launches spread by {percent(noise['sd'])} (sd)" if noise else "spread of launches unknown"
         found.append(Fact("Evidence", count(own["rounds"], "round"), spread))
+    if share := (decision.get("limit") or {}).get("share"):
+        found.append(Fact("Memory roofline", percent(share), f"of what {decision['limit']['gpu']} allows"))
     cost = decision["cost"]
     if cost["gpu_seconds"]:
         spent = f"{number(cost['gpu_seconds'] / 3600, 2)}{NO_BREAK}GPU hours"

@@ -9,6 +9,7 @@ from pivotbench.engines import get_engine
 from pivotbench.host import describe
 from pivotbench.lease.ensure import stop
 from pivotbench.lease.state import Record
+from pivotbench.model_facts import model_facts
 from pivotbench.stages.context import Context, failed_launch
 
 
@@ -47,6 +48,13 @@ def launch(context: Context) -> None:
             requested=context.request["flags"],
             overrides=overrides(context.request["flags"], facts["effective"]),
             memory=facts["memory"],
+            model=model_facts(
+                engine.spelling,
+                context.host["model"],
+                context.request["model"]["revision"],
+                context.request["flags"],
+                facts["effective"],
+            ),
             environment=environment,
         )
     finally:

@@ -29,7 +29,8 @@ from pivotbench.study.wording import quoted, suggestion
 
 NAME_PATTERN = r"[a-z0-9][a-z0-9.-]*"
 NAME_CHARACTERS = 100
-RESERVED_NAMES = ("race", "none", "on", "matrix", "exclude")
+WITHOUT_SPECULATION = "none"
+RESERVED_NAMES = ("race", WITHOUT_SPECULATION, "on", "matrix", "exclude")
 
 _FLAG_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _SCALAR_SCHEMA = [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]

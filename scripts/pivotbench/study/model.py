@@ -16,7 +16,17 @@ from pivotbench.engines import get_engine
 from pivotbench.engines.base import ENDPOINTS
 from pivotbench.files import canonical_json, sha256_of_file
 from pivotbench.study.backends import Backends, Configurations, Speculative
-from pivotbench.study.fields import Flags, Line, Name, Strict, StudyPath, folder_of, refusal, resolve
+from pivotbench.study.fields import (
+    WITHOUT_SPECULATION,
+    Flags,
+    Line,
+    Name,
+    Strict,
+    StudyPath,
+    folder_of,
+    refusal,
+    resolve,
+)
 from pivotbench.study.sections import Decision, Hosts, Smoke
 from pivotbench.study.source import Source
 from pivotbench.study.throughput import Throughput
@@ -164,6 +174,7 @@ class Study(Strict):
             raise refusal(message, "decision", "reference")
         if self.decision.budget is not None and self.hosts.gpus == 0:
             raise refusal("a budget in GPU-hours needs a GPU; hosts.gpus is 0", "decision", "budget")
+        self._check_hypotheses()
         metric, workloads = self.decision.metric, self.throughput.workloads
         for name in metric.workloads:
             if name not in workloads:
@@ -175,6 +186,19 @@ class Study(Strict):
                 message = f"workload {quoted(name)} is measured at {levels} only"
                 raise refusal(message, "decision", "metric", "concurrency")
         return self
+
+    def _check_hypotheses(self) -> None:
+        backends, drafting = list(self.configurations), [WITHOUT_SPECULATION, *self.speculations]
+        for index, stated in enumerate(self.decision.hypotheses):
+            at = ("decision", "hypotheses", index)
+            phase = next((names for names in (backends, drafting) if stated.a in names), None)
+            if phase is None:
+                known = [*backends, *drafting]
+                raise refusal(f"no configuration {quoted(stated.a)}; {suggestion(stated.a, known)}", *at, "a")
+            if stated.b not in phase or stated.b == stated.a:
+                others = [name for name in phase if name != stated.a]
+                message = f"{quoted(stated.a)} cannot be compared with {quoted(stated.b)}"
+                raise refusal(f"{message}; {suggestion(stated.b, others)}", *at, "b")
 
     @model_validator(mode="after")
     def _engine_has_endpoint(self) -> Study:

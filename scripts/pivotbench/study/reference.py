@@ -25,6 +25,7 @@ _SECTIONS: tuple[tuple[str, str | None], ...] = (
     ("`decision.metric`", "Metric"),
     ("`decision.rounds`", "Rounds"),
     ("`decision.budget`", "Budget"),
+    ("`decision.hypotheses[]`", "Hypothesis"),
     ("`hosts`", "Hosts"),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -12,6 +12,7 @@ from pivotbench.arithmetic import evaluate
 from pivotbench.expectations import EXPECTATIONS
 from pivotbench.study.continuations import read_continuations
 from pivotbench.study.fields import (
+    Line,
     Positive,
     Seconds,
     Strict,
@@ -122,6 +123,14 @@ class Budget(Strict):
     )
 
 
+class Hypothesis(Strict):
+    """A statement on two configurations of one phase, which the decision supports, refutes or leaves open."""
+
+    a: Line = Field(description="Backend or speculative configuration that the statement is about.")
+    verdict: Literal["faster", "slower", "equivalent"] = Field(description="What it is said to be.")
+    b: Line = Field(description="What it is compared with; none is the base without speculation.")
+
+
 class Decision(Strict):
     """What decides, and how sure to be."""
 
@@ -144,6 +153,10 @@ class Decision(Strict):
     agreement_bound: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = Field(
         default=0.25,
         description="Mean distance of log probabilities from the reference's, in nats, that is no fault.",
+    )
+    hypotheses: list[Hypothesis] = Field(
+        default_factory=list,
+        description="Statements to be held against the data, beside those that every study is asked about.",
     )
 
 

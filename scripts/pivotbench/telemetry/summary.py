@@ -53,7 +53,7 @@ def summarize(readings: Sequence[Reading], begin: float, end: float, output_toke
     }
 
 
-def spread(values: Sequence[float]) -> Mapping[str, float] | None:
+def extremes(values: Sequence[float]) -> Mapping[str, float] | None:
     """Return mean, min and max, or None without values."""
     if not values:
         return None
@@ -121,7 +121,7 @@ def _at(points: Sequence[tuple[float, float]], when: float) -> float:
 
 def _device(readings: Sequence[Reading], begin: float, end: float, names: Sequence[str]) -> Entry:
     within = [r for r in readings if begin <= r.seconds <= end]
-    entry: Entry = {name: spread([r.values[name] for r in within if name in r.values]) for name in names}
+    entry: Entry = {name: extremes([r.values[name] for r in within if name in r.values]) for name in names}
     if names is GPU_QUANTITIES:
         entry["throttle_reasons"] = reason_shares([readings], begin, end)
         entry["throttled"] = throttled(entry["throttle_reasons"], [])
@@ -133,7 +133,7 @@ def _aggregate(gpus: Mapping[str, Sequence[Reading]], begin: float, end: float) 
     each = [[r.values for r in readings if begin <= r.seconds <= end] for readings in gpus.values()]
     rounds = list(zip(*each, strict=False))
     return {
-        name: spread(
+        name: extremes(
             [sum(v[name] for v in r) for r in rounds if all(name in v for v in r)]
             if name in SUMMED
             else [v[name] for r in rounds for v in r if name in v]
