@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pivotbench.engines.rules import Facts, Finding, canonical, findings, rules_of
+from pivotbench.engines.rules import Facts, Finding, canonical, findings, number, rules_of
 from pivotbench.engines.sglang_memory import MemoryEstimate, estimate
 from pivotbench.model_shape import ModelShape, UnknownShape, read_shape
 from pivotbench.results import PREFLIGHT_REFUSED, Reason
@@ -73,7 +73,7 @@ def preflight(
         flags=request["flags"],
         gpus=request["gpus"],
         version=version,
-        model=model_kinds(shape) | _against_draft(model, flags),
+        model=model_kinds(shape) | _at_odds(model, flags),
         weights=shape.quantization if shape else None,
         capabilities=tuple(sorted({int(str(gpu["compute"]).split(".")[0]) for gpu in gpus})),
     )
@@ -139,18 +139,33 @@ def _draft_shape(flags: Mapping[str, Any]) -> ModelShape | None:
         return None
 
 
-def _against_draft(model: str, flags: Mapping[str, Any]) -> frozenset[str]:
-    sizes = [_vocabulary(str(path)) for path in (model, flags.get("speculative-draft-model-path")) if path]
-    differ = len(sizes) == 2 and None not in sizes and sizes[0] != sizes[1]
-    return frozenset({"draft-vocabulary-differs"} if differ else ())
+def _at_odds(model: str, flags: Mapping[str, Any]) -> frozenset[str]:
+    """How the model goes with these flags, as rules call it."""
+    config, draft = _config(model), _config(flags.get("speculative-draft-model-path"))
+    sizes = {c["vocab_size"] for c in (config, draft) if "vocab_size" in c}
+    odds = {
+        "draft-vocabulary-differs": len(sizes) == 2,
+        "expert-blocks-cut": _cuts_blocks(config, flags),
+    }
+    return frozenset(name for name, holds in odds.items() if holds)
 
 
-def _vocabulary(model: str) -> int | None:
+def _cuts_blocks(config: Mapping[str, Any], flags: Mapping[str, Any]) -> bool:
+    """Whether a rank's part of an expert is no whole number of blocks that share a scale."""
+    columns, block = config.get("moe_intermediate_size"), config.get("weight_block_size")
+    if not columns or not block or flags.get("moe-a2a-backend", "none") != "none":
+        return False  # the exchange between experts leaves each whole
+    ranks = (number(flags.get("tp-size")) or 1) // (number(flags.get("ep-size")) or 1)
+    return bool(columns % (block[0] * max(1, ranks)))
+
+
+def _config(model: Any) -> Mapping[str, Any]:
+    """Return a local folder's config.json with what it nests; empty where it says nothing."""
     try:
-        config = json.loads((Path(model) / "config.json").read_text(encoding="utf-8"))
-        return int((config.get("text_config") or config)["vocab_size"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+        config = json.loads((Path(str(model)) / "config.json").read_text(encoding="utf-8"))
+        return {**config, **(config.get("text_config") or {}), **(config.get("quantization_config") or {})}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
 
 
 def _of_memory(memory: MemoryEstimate, flags: Mapping[str, Any]) -> list[Finding]:
