@@ -49,9 +49,9 @@ class Bridge:
             if self.campaign.flags_file.is_file():
                 catalogue = read_catalogue(self.campaign.flags_file)
                 check_flags(study, catalogue, get_engine(study.engine).reserved_flags)
-                warnings = check_conflicts(study, catalogue, self.campaign.kinds)
-                for line in warnings if not workflow.subprocess_exec else ():
-                    print(f"warning: {line}", file=sys.stderr)
+                if not (self.frozen or workflow.subprocess_exec):
+                    for line in check_conflicts(study, catalogue, self.campaign.kinds):
+                        print(f"warning: {line}", file=sys.stderr)
         except UserError as error:
             sys.exit(f"error: {error}")
         if not workflow.subprocess_exec:

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pivotbench.engines.rules import Facts, Finding, canonical, findings, number, rules_of
+from pivotbench.engines.findings import Facts, Finding, findings, number
+from pivotbench.engines.rules import canonical, rules_of
 from pivotbench.engines.sglang_memory import MemoryEstimate, estimate
 from pivotbench.model_shape import ModelShape, UnknownShape, read_shape
 from pivotbench.results import PREFLIGHT_REFUSED, Reason
@@ -111,13 +112,8 @@ def _shape(
     model: str, request: Mapping[str, Any], flags: Mapping[str, Any]
 ) -> tuple[ModelShape | None, str | None]:
     try:
-        return read_shape(
-            model,
-            revision=(request.get("model") or {}).get("revision"),
-            dtype=flags.get("dtype"),
-            quantization=flags.get("quantization"),
-            kv_dtype=flags.get("kv-cache-dtype"),
-        ), None
+        revision = (request.get("model") or {}).get("revision")
+        return _read(model, flags, "quantization", revision), None
     except UnknownShape as error:
         return None, str(error)
 
@@ -125,24 +121,23 @@ def _shape(
 def _draft_shape(flags: Mapping[str, Any]) -> ModelShape | None:
     draft = flags.get("speculative-draft-model-path")
     try:
-        return (
-            None
-            if draft is None
-            else read_shape(
-                str(draft),
-                dtype=flags.get("dtype"),
-                quantization=flags.get("speculative-draft-model-quantization"),
-                kv_dtype=flags.get("kv-cache-dtype"),
-            )
-        )
+        return None if draft is None else _read(str(draft), flags, "speculative-draft-model-quantization")
     except UnknownShape:
         return None
+
+
+def _read(model: str, flags: Mapping[str, Any], quantization: str, revision: str | None = None) -> ModelShape:
+    dtype, scheme, cache = (
+        None if flags.get(name) is None else str(flags[name])
+        for name in ("dtype", quantization, "kv-cache-dtype")
+    )
+    return read_shape(model, revision=revision, dtype=dtype, quantization=scheme, kv_dtype=cache)
 
 
 def _at_odds(model: str, flags: Mapping[str, Any]) -> frozenset[str]:
     """How the model goes with these flags, as rules call it."""
     config, draft = _config(model), _config(flags.get("speculative-draft-model-path"))
-    sizes = {c["vocab_size"] for c in (config, draft) if "vocab_size" in c}
+    sizes = {size for c in (config, draft) if (size := number(c.get("vocab_size")))}
     odds = {
         "draft-vocabulary-differs": len(sizes) == 2,
         "expert-blocks-cut": _cuts_blocks(config, flags),
@@ -152,11 +147,12 @@ def _at_odds(model: str, flags: Mapping[str, Any]) -> frozenset[str]:
 
 def _cuts_blocks(config: Mapping[str, Any], flags: Mapping[str, Any]) -> bool:
     """Whether a rank's part of an expert is no whole number of blocks that share a scale."""
-    columns, block = config.get("moe_intermediate_size"), config.get("weight_block_size")
+    columns, blocks = number(config.get("moe_intermediate_size")), config.get("weight_block_size")
+    block = number(blocks[0]) if isinstance(blocks, list) and blocks else None
     if not columns or not block or flags.get("moe-a2a-backend", "none") != "none":
         return False  # the exchange between experts leaves each whole
     ranks = (number(flags.get("tp-size")) or 1) // (number(flags.get("ep-size")) or 1)
-    return bool(columns % (block[0] * max(1, ranks)))
+    return bool(columns % (block * max(1, ranks)))
 
 
 def _config(model: Any) -> Mapping[str, Any]:
@@ -186,11 +182,11 @@ def _of_memory(memory: MemoryEstimate, flags: Mapping[str, Any]) -> list[Finding
             f"{memory.static_mib:,} for both; raise mem-fraction-static or divide the model over more GPUs"
         )
         return [_memory("no-room-for-cache", "fails", message, named)]
-    context = flags.get("context-length")
-    if context is not None and memory.cache_tokens < int(context):
+    context = number(flags.get("context-length"))
+    if context is not None and memory.cache_tokens < context:
         message = (
             f"the cache has room for {memory.cache_tokens:,} tokens at most, less than one request of "
-            f"context-length {int(context):,}"
+            f"context-length {context:,}"
         )
         return [_memory("cache-below-context", "doubtful", message, (*named, "context-length"))]
     return []

@@ -8,7 +8,8 @@ from typing import Any, get_args
 import pytest
 
 from pivotbench.engines.base import FlagCatalogue
-from pivotbench.engines.rules import Facts, Finding, Outcome, Rule, canonical, findings, rules_of
+from pivotbench.engines.findings import Facts, Finding, findings
+from pivotbench.engines.rules import Outcome, Rule, canonical, rules_of
 from pivotbench.provision import read_catalogue
 
 FLAGS = Path(__file__).parents[1] / "data" / "sglang-flags"

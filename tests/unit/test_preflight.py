@@ -9,8 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from test_model_shape import DEEPSEEK_V3, QWEN3_8B, QWEN3_NEXT_80B_A3B
 
+from pivotbench.engines.rules import rules_of
 from pivotbench.preflight import Preflight, known_kinds, preflight
 from pivotbench.report.outcomes import outcomes
 from pivotbench.stages import launch as stage
@@ -121,6 +124,25 @@ def test_the_kind_of_a_model_is_told_where_its_config_lies_here(tmp_path: Path) 
     assert known_kinds(model(tmp_path, DEEPSEEK_V3, "latent")) == {"moe", "latent"}
     assert known_kinds(model(tmp_path, name="dense")) == {"not-latent", "no-mtp"}
     assert known_kinds("org/not-downloaded") == frozenset()
+
+
+NAMES = sorted({key for rule in rules_of("sglang")[1] for case in rule.when for key in case.tests})
+VALUES = st.one_of(
+    st.text(max_size=8),
+    st.integers(-1, 1 << 40),
+    st.floats(),
+    st.booleans(),
+    st.lists(st.one_of(st.integers(), st.text(max_size=4)), max_size=3),
+)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(flags=st.dictionaries(st.sampled_from([*NAMES, "mem-fraction-static", "context-length"]), VALUES))
+def test_no_value_of_a_flag_keeps_a_server_from_being_tried(tmp_path: Path, flags: dict[str, Any]) -> None:
+    path = tmp_path / "model"
+    if not path.exists():
+        model(tmp_path)
+    preflight({"engine": "sglang", "flags": flags, "gpus": 1}, str(path), "0.5.16", [H200]).as_json()
 
 
 # In the launch stage

@@ -9,7 +9,7 @@ from test_model_shape import DEEPSEEK_V3, QWEN35_397B_A17B
 
 from pivotbench.cells import flags_of
 from pivotbench.engines import get_engine
-from pivotbench.engines.rules import Facts, findings
+from pivotbench.engines.findings import Facts, findings
 from pivotbench.engines.sglang_memory import estimate
 from pivotbench.model_shape import shape_of
 from pivotbench.preflight import model_kinds
@@ -18,6 +18,7 @@ from pivotbench.study import Study, check_conflicts, check_flags, load_study
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted((ROOT / "config" / "studies").glob("*.yaml"))
+CAMPAIGNS = sorted((ROOT / "docs" / "campaigns").glob("*/study.yaml"))
 CATALOGUES = {p.stem: p for p in sorted((ROOT / "tests" / "data" / "sglang-flags").glob("*.json"))}
 FOUNDING = load_study(ROOT / "config/studies/founding-campaign.yaml")
 DEEPSEEK = load_study(ROOT / "config/studies/deepseek-ep-dp.yaml")
@@ -33,6 +34,13 @@ def test_a_study_is_valid_for_the_engine_without_it_or_the_model_being_here(file
     study, catalogue = load_study(file), read_catalogue(CATALOGUES[version])
     check_flags(study, catalogue, get_engine("sglang").reserved_flags)
     assert check_conflicts(study, catalogue) == []
+
+
+@pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.parent.name)
+def test_a_recorded_campaigns_flags_are_those_of_the_version_it_ran(file: Path) -> None:
+    study, catalogue = load_study(file), read_catalogue(CATALOGUES["0.5.16"])
+    check_flags(study, catalogue, get_engine("sglang").reserved_flags)
+    check_conflicts(study, catalogue)
 
 
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pivotbench.engines.rules import number
+from pivotbench.engines.findings import fraction, number
 from pivotbench.model_shape import ModelShape
 
 MIB = 1 << 20
@@ -97,9 +97,9 @@ def estimate(
 
 def _static_bytes(flags: Mapping[str, Any], gpu_mib: int, layout: Layout) -> float:
     """The share asked for, or what is left of the reserve SGLang takes by itself, graphs not counted."""
-    share = flags.get("mem-fraction-static")
+    share = fraction(flags.get("mem-fraction-static"))
     if share is not None:
-        return float(share) * gpu_mib * MIB
+        return share * gpu_mib * MIB
     chunk = number(flags.get("chunked-prefill-size")) or next(
         (tokens for below, tokens in _CHUNKS if gpu_mib < below), _LARGEST_CHUNK
     )
@@ -131,4 +131,4 @@ def _beside_states(room: float, flags: Mapping[str, Any], layout: Layout, shape:
     states = number(flags.get("max-mamba-cache-size"))
     if states is not None:
         return room - states * shape.state_bytes_per_request / layout.attention / layout.pipeline
-    return room / (1 + float(flags.get("mamba-full-memory-ratio", _RECURRENT_SHARE)))
+    return room / (1 + (fraction(flags.get("mamba-full-memory-ratio")) or _RECURRENT_SHARE))

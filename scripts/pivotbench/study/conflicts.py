@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pivotbench.engines.base import FlagCatalogue
-from pivotbench.engines.rules import Facts, Finding, findings
+from pivotbench.engines.findings import Facts, Finding, findings
 from pivotbench.errors import UserError
 from pivotbench.study.model import Study
 from pivotbench.study.wording import KeyPath, key_text, listed, near, quoted
