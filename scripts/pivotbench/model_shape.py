@@ -69,7 +69,7 @@ class ModelShape:
         """Weight bytes that a pass over one token reads."""
         return self.read_bytes + self.expert_bytes * self.expert_share(1)
 
-    def expert_share(self, tokens: int) -> float:
+    def expert_share(self, tokens: float) -> float:
         """Return the share of the routed experts that a pass over ``tokens`` tokens reads.
 
         Each token goes to k of E experts; of independent tokens with an even router 1 - (1 - k/E)^tokens
