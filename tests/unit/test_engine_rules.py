@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from sglang_catalogues import VERSIONS, catalogue
 
-from pivotbench.engines.base import FlagCatalogue
 from pivotbench.engines.findings import Facts, Finding, findings
 from pivotbench.engines.rules import Outcome, Rule, canonical, rules_of
-from pivotbench.provision import read_catalogue
 
-FLAGS = Path(__file__).parents[1] / "data" / "sglang-flags"
 ALIASES, RULES = rules_of("sglang")
+CATALOGUES = [catalogue(version) for version in VERSIONS]
 DERIVED = {"attention.prefill", "attention.decode", "gpus.needed", "model", "weights", "concurrency"}
 # How many GPUs, of which kind: SM90, SM100, SM120.
 H200, B200, RTX_PRO_6000 = (9,), (10,), (12,)
-
-
-def catalogues() -> list[FlagCatalogue]:
-    return [read_catalogue(file) for file in sorted(FLAGS.glob("*.json"))]
 
 
 def found(flags: dict[str, Any], version: str | None = "0.5.16", **more: Any) -> dict[str, Finding]:
@@ -41,7 +35,7 @@ def drafting(algorithm: str, steps: int = 3, topk: int = 1, tokens: int = 4) -> 
 def test_a_rule_names_flags_that_exist_and_where_it_was_read(rule: Rule) -> None:
     named = {key for case in rule.when for key in case.tests} - DERIVED
     for name in named:
-        assert any(c.find(name) for c in catalogues()), f"no version read has --{name}"
+        assert any(c.find(name) for c in CATALOGUES), f"no version read has --{name}"
     assert rule.source and rule.says and rule.outcome in get_args(Outcome)
     assert all(link.startswith("https://github.com/") for link in rule.links)
     assert rule.seen_in or rule.gone_in
@@ -53,7 +47,7 @@ def test_a_value_that_a_rule_names_is_one_that_the_engine_takes(rule: Rule) -> N
     for case in rule.when:
         for key, test in case.tests.items():
             values = test if isinstance(test, list) else test.get("not", []) if isinstance(test, dict) else []
-            specs = [spec for c in catalogues() if (spec := c.find(key)) and spec.choices]
+            specs = [spec for c in CATALOGUES if (spec := c.find(key)) and spec.choices]
             for value in values if specs else ():
                 assert any(str(value) in (spec.choices or ()) for spec in specs), f"--{key} {value}"
 
@@ -65,7 +59,7 @@ def test_every_rule_has_a_name_of_its_own() -> None:
 def test_every_alias_is_one_of_the_engine() -> None:
     """Deprecated names are flags of their own to SGLang and one setting to us."""
     for alias, name in ALIASES.items():
-        specs = [spec for c in catalogues() if (spec := c.find(alias))]
+        specs = [spec for c in CATALOGUES if (spec := c.find(alias))]
         assert specs, alias
         assert all(spec.name == name or spec.name == alias for spec in specs)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sglang_catalogues import VERSIONS, catalogue
 from test_model_shape import DEEPSEEK_V3, QWEN35_397B_A17B
 
 from pivotbench.cells import flags_of
@@ -13,13 +14,11 @@ from pivotbench.engines.findings import Facts, findings
 from pivotbench.engines.sglang_memory import estimate
 from pivotbench.model_shape import shape_of
 from pivotbench.preflight import model_kinds
-from pivotbench.provision import read_catalogue
 from pivotbench.study import Study, check_conflicts, check_flags, load_study
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted((ROOT / "config" / "studies").glob("*.yaml"))
 CAMPAIGNS = sorted((ROOT / "docs" / "campaigns").glob("*/study.yaml"))
-CATALOGUES = {p.stem: p for p in sorted((ROOT / "tests" / "data" / "sglang-flags").glob("*.json"))}
 FOUNDING = load_study(ROOT / "config/studies/founding-campaign.yaml")
 DEEPSEEK = load_study(ROOT / "config/studies/deepseek-ep-dp.yaml")
 NVFP4 = {"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}}
@@ -28,19 +27,19 @@ RTX_PRO_6000_MIB = 96 * 1024
 H200_MIB = 143_771
 
 
-@pytest.mark.parametrize("version", CATALOGUES)
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_a_study_is_valid_for_the_engine_without_it_or_the_model_being_here(file: Path, version: str) -> None:
-    study, catalogue = load_study(file), read_catalogue(CATALOGUES[version])
-    check_flags(study, catalogue, get_engine("sglang").reserved_flags)
-    assert check_conflicts(study, catalogue) == []
+    study, flags = load_study(file), catalogue(version)
+    check_flags(study, flags, get_engine("sglang").reserved_flags)
+    assert check_conflicts(study, flags) == []
 
 
 @pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.parent.name)
 def test_a_recorded_campaigns_flags_are_those_of_the_version_it_ran(file: Path) -> None:
-    study, catalogue = load_study(file), read_catalogue(CATALOGUES["0.5.16"])
-    check_flags(study, catalogue, get_engine("sglang").reserved_flags)
-    check_conflicts(study, catalogue)
+    study, flags = load_study(file), catalogue("0.5.16")
+    check_flags(study, flags, get_engine("sglang").reserved_flags)
+    check_conflicts(study, flags)
 
 
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)

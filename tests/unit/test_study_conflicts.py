@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sglang_catalogues import catalogue
 
 from pivotbench.errors import UserError
-from pivotbench.provision import read_catalogue
 from pivotbench.study import Study, check_conflicts, load_study
 
-FLAGS = Path(__file__).parents[1] / "data" / "sglang-flags"
-CATALOGUE = read_catalogue(FLAGS / "0.5.16.json")
+CATALOGUE = catalogue("0.5.16")
 
 STUDY = """\
 name: sample
