@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from pivotbench.campaign import Campaign
 from pivotbench.command import ROOT, run
 from pivotbench.engines import get_engine
 from pivotbench.provision import install_engine, write_catalogue
-from pivotbench.study import check_flags, load_study
+from pivotbench.study import check_conflicts, check_flags, load_study
 
 
 def main() -> None:
@@ -25,6 +26,8 @@ def main() -> None:
         install_engine(engine.name, campaign.root)
     catalogue = engine.read_flags(campaign.python)
     check_flags(campaign.study, catalogue, engine.reserved_flags)
+    for line in check_conflicts(campaign.study, catalogue, campaign.kinds):
+        print(f"warning: {line}", file=sys.stderr)
     write_catalogue(campaign.flags_file, catalogue)
     if asked.output:
         write_catalogue(asked.output, catalogue)

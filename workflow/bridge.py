@@ -25,7 +25,7 @@ from pivotbench.lease.sweep import sweep_stale
 from pivotbench.provision import read_catalogue
 from pivotbench.results import Stage, read_stage
 from pivotbench.stages.context import OWNER_VARIABLE
-from pivotbench.study import check_flags, load_study
+from pivotbench.study import check_conflicts, check_flags, load_study
 from pivotbench.summary import terminal_summary
 
 CONFIG_KEYS = ("study", "frozen", "retry")
@@ -47,8 +47,11 @@ class Bridge:
                 retry_all=options["retry"] == "all",
             )
             if self.campaign.flags_file.is_file():
-                reserved = get_engine(study.engine).reserved_flags
-                check_flags(study, read_catalogue(self.campaign.flags_file), reserved)
+                catalogue = read_catalogue(self.campaign.flags_file)
+                check_flags(study, catalogue, get_engine(study.engine).reserved_flags)
+                if not (self.frozen or workflow.subprocess_exec):
+                    for line in check_conflicts(study, catalogue, self.campaign.kinds):
+                        print(f"warning: {line}", file=sys.stderr)
         except UserError as error:
             sys.exit(f"error: {error}")
         if not workflow.subprocess_exec:

@@ -21,6 +21,7 @@ from pivotbench.cells import (
 from pivotbench.engines import engine_python, get_engine
 from pivotbench.files import canonical_json
 from pivotbench.host import describe
+from pivotbench.preflight import known_kinds
 from pivotbench.provision import flags_file, model_path, pinned_version, requirements_file
 from pivotbench.results import Stage
 from pivotbench.staleness import Judge
@@ -53,6 +54,11 @@ class Campaign:
     def model(self) -> str:
         """The model as the engine is given it: a path or a hub id."""
         return str(model_path(self.study.model))
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """Return what kind of model it is, as far as this machine has its config.json."""
+        return known_kinds(self.model, self.study.model.revision)
 
     @cached_property
     def flags_file(self) -> Path:
@@ -144,6 +150,7 @@ class Campaign:
                 "python": str(self.python),
                 "model": self.model,
                 "prompts": prompt_files(self.study),
+                "preflight": self.study.preflight,
                 "launch_timeout_seconds": self.study.hosts.launch_timeout_seconds,
                 "slot_wait_seconds": self.study.hosts.slot_wait_seconds,
             }
@@ -153,6 +160,8 @@ class Campaign:
         """Return why a stored stage file must be made anew, None where it holds or is missing."""
         wanted = stage_fingerprint(stage, launch_request(self.study, cell), self._smoke, self._throughput)
         why = self._judge.stale(stage, cell.file(stage), wanted)
+        if why is None and stage == "launch" and self.study.preflight == "warn":
+            why = self._judge.refused_before(cell.file(stage))
         if why is None and stage == "launch":
             # Only another launch can tell whether a server that leaked will do so again.
             return self._judge.worth_retrying(cell.file("teardown"))

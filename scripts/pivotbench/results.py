@@ -39,6 +39,9 @@ TRANSIENT_CODES = frozenset(
     }
 )
 
+# A launch that was not tried, as the study asks of what the preflight expects to fail.
+PREFLIGHT_REFUSED = "preflight_refused"
+
 
 @dataclass(frozen=True)
 class Reason:

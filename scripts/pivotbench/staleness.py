@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.host import difference
-from pivotbench.results import Stage, read_stage
+from pivotbench.results import PREFLIGHT_REFUSED, Stage, read_stage
 
 
 @dataclass
@@ -36,6 +36,10 @@ class Judge:
     def worth_retrying(self, path: Path) -> str | None:
         """Return why the failure in a stage file may not happen again, None where it holds."""
         return self._once((path, "retry"), lambda: self._retry(read_stage(path)))
+
+    def refused_before(self, path: Path) -> str | None:
+        """Return why a launch that the preflight kept from being tried is to be tried, None for any other."""
+        return self._once((path, "refused"), lambda: self._refused(read_stage(path)))
 
     def _once(self, key: tuple[Path, str], judge: Callable[[], str | None]) -> str | None:
         try:
@@ -61,6 +65,10 @@ class Judge:
             if changed:
                 return changed
         return self._retry(result)
+
+    def _refused(self, result: dict[str, Any] | None) -> str | None:
+        refused = result is not None and (result["reason"] or {}).get("code") == PREFLIGHT_REFUSED
+        return "the study no longer refuses what the preflight expects to fail" if refused else None
 
     def _retry(self, result: dict[str, Any] | None) -> str | None:
         if result is not None and result["status"] == "failed":

@@ -56,6 +56,17 @@ class Outcome:
     verdict: str
     failures: tuple[Failure, ...]
     answers: tuple[Answer, ...]
+    expected: tuple[str, ...] = ()
+
+
+# What the preflight expected, in words, by the outcome of a finding.
+EXPECTATIONS = {
+    "refused": "would be refused",
+    "fails": "would fail to launch",
+    "garbage": "could answer wrongly",
+    "changed": "would take another setting",
+    "doubtful": "hardly does what was meant",
+}
 
 
 def outcomes(decision: Mapping[str, Any], cells: Iterable[CellFiles]) -> dict[str, list[Outcome]]:
@@ -108,7 +119,20 @@ def _outcome(
     answers = tuple(
         Answer(_cut(prompt["ask"]), _cut(prompt["text"])) for prompt in (smoke or {}).get("prompts", ())
     )
-    return Outcome(name, stages, tone, verdict, tuple(failures.values()), answers)
+    return Outcome(name, stages, tone, verdict, tuple(failures.values()), answers, _expected(cells))
+
+
+def _expected(cells: Sequence[CellFiles]) -> tuple[str, ...]:
+    """What was said of a configuration before its last launch, and whether it launched all the same."""
+    launches = [cell.launch for cell in cells if cell.launch and cell.launch.get("preflight")]
+    if not launches:
+        return ()
+    ready = any(launch["status"] == "ok" for launch in launches)
+    lines = []
+    for finding in launches[-1]["preflight"]["findings"]:
+        proven = " It launched all the same." if ready and finding["outcome"] in ("refused", "fails") else ""
+        lines.append(_cut(f"It {EXPECTATIONS[finding['outcome']]}: {finding['message']}{proven}"))
+    return tuple(lines)
 
 
 def _stage(stage: Stage, files: Sequence[Mapping[str, Any] | None]) -> StageOutcome:

@@ -10,16 +10,41 @@ from pivotbench.host import describe
 from pivotbench.lease.ensure import stop
 from pivotbench.lease.state import Record
 from pivotbench.model_facts import model_facts
+from pivotbench.preflight import preflight
 from pivotbench.stages.context import Context, failed_launch
 
 
 def launch(context: Context) -> None:
-    """Start the server anew and leave it running for the stages that follow."""
+    """Start the server anew and leave it running for the stages that follow.
+
+    What the preflight expects is said and recorded; it keeps a server from being tried only where the study
+    asks for that.
+    """
     stop(key=context.key, owner=str(context.owner))
     engine = get_engine(context.request["engine"])
     environment = describe(
         engine.name, engine.installed_version(Path(context.host["python"])), context.host["model"]
     )
+    expected = preflight(
+        context.request, context.host["model"], environment["engine_version"], environment["gpus"]
+    )
+    for finding in expected.findings:
+        context.say(f"preflight: {finding.outcome}: {finding.message}")
+    refusal = expected.refusal() if context.host.get("preflight") == "refuse" else None
+    if refusal is not None:
+        context.write(
+            "failed",
+            reason=refusal,
+            ready_seconds=None,
+            phases=[],
+            command=None,
+            requested=context.request["flags"],
+            overrides=[],
+            memory=None,
+            preflight=expected.as_json(),
+            environment=environment,
+        )
+        return
     context.say("starting the server")
     server = context.ensure()
     if isinstance(server, Record):
@@ -34,6 +59,7 @@ def launch(context: Context) -> None:
             requested=context.request["flags"],
             overrides=[],
             memory=server.memory,
+            preflight=expected.as_json(),
             environment=environment,
         )
         return
@@ -55,6 +81,7 @@ def launch(context: Context) -> None:
                 context.request["flags"],
                 facts["effective"],
             ),
+            preflight=expected.as_json(),
             environment=environment,
         )
     finally:

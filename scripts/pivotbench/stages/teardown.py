@@ -6,7 +6,7 @@ from typing import Any
 
 from pivotbench.lease.ensure import record_path, stop
 from pivotbench.lease.state import Record, read_record
-from pivotbench.results import Reason, Stage
+from pivotbench.results import PREFLIGHT_REFUSED, Reason, Stage
 from pivotbench.stages.context import Context
 
 EARLIER: tuple[Stage, ...] = ("throughput", "smoke", "launch")
@@ -15,9 +15,14 @@ EARLIER: tuple[Stage, ...] = ("throughput", "smoke", "launch")
 def teardown(context: Context) -> None:
     """Stop what is left of the cell's servers and report how the measured one ended.
 
-    With nothing to stop, the record that its supervisor left behind is the report.
+    With nothing to stop, the record that its supervisor left behind is the report. Where the preflight kept
+    the server from being launched there is none.
     """
     stop(key=context.key, owner=str(context.owner))
+    launch = context.read("launch")
+    if (launch["reason"] or {}).get("code") == PREFLIGHT_REFUSED:
+        context.skip_after("launch", launch)
+        return
     block = _measured_server(context)
     record = read_record(record_path(context.logs, block["launch_id"])) if block else None
     if block is None or record is None:

@@ -1,6 +1,7 @@
 """The study: one YAML file, read with line numbers, checked, and expanded to configurations."""
 
 from pivotbench.study.backends import Backends, Speculative
+from pivotbench.study.conflicts import check_conflicts
 from pivotbench.study.flags import check_flags
 from pivotbench.study.loader import load_study
 from pivotbench.study.model import Model, Study
@@ -27,6 +28,7 @@ __all__ = [
     "Study",
     "Throughput",
     "Workload",
+    "check_conflicts",
     "check_flags",
     "load_study",
 ]

@@ -156,6 +156,11 @@ class Study(Strict):
     throughput: Throughput = Field(description="How speed is measured.")
     decision: Decision = Field(description="What decides.")
     hosts: Hosts = Field(description="GPUs and waiting times of one server.")
+    preflight: Literal["warn", "refuse"] = Field(
+        default="warn",
+        description="What becomes of a configuration that is expected to fail at launch, since its model "
+        "does not fit or a kernel does not exist on the GPU: warn and try it, or refuse to launch it.",
+    )
 
     _source: Source | None = PrivateAttr(default=None)
 

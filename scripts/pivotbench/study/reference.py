@@ -59,8 +59,11 @@ This page is generated from the models in `scripts/pivotbench/study/`:
 line, written without dashes. A speculative configuration is added to its backend, and that to `serve`;
 where two give the same flag, the more special one wins. `true` gives a flag without a value, `false` leaves
 it out, and a list gives several values to a flag that takes them. Flags are checked against the list of the
-installed engine. The model, the address, the port and the served name are set for every launch and cannot be
-flags of a study.
+installed engine, and against what is known of sets that do not go together
+([speculation](../scripts/pivotbench/engines/facts/sglang-speculation.yaml),
+[backends](../scripts/pivotbench/engines/facts/sglang-backends.yaml), each rule with its source): a set that
+this version refuses by itself is refused with its line, any other is a warning. The model, the address, the
+port and the served name are set for every launch and cannot be flags of a study.
 
 A `matrix` makes one configuration of every combination of its values, less those that `exclude` matches;
 named configurations may stand beside it. A generated name joins the values in the order of their flags'
