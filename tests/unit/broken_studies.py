@@ -233,6 +233,18 @@ BROKEN = [
         "synthetic",
     ),
     (
+        "natural end of random tokens",
+        changed("prompt_tokens: 32,", "prompt_tokens: 32, stop: natural, #<\n     "),
+        "throughput.workloads.noise.stop",
+        "no natural end",
+    ),
+    (
+        "stop misspelt",
+        free(f"{TEXT}, concurrency: [1], stop: naturel"),
+        FREE_KEY + ".stop",
+        "did you mean 'natural'",
+    ),
+    (
         "shared prefix above one",
         changed("prompt_tokens: 32,", "prompt_tokens: 32, shared_prefix: 2, #<\n     "),
         "throughput.workloads.noise.shared_prefix",

@@ -56,6 +56,7 @@ BEYOND_A_SCHEMA = {
     "file missing",
     "file a folder",
     "text with length",
+    "natural end of random tokens",
     "concurrency twice",
     "rate twice",
     "text with shared prefix",

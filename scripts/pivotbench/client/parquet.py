@@ -14,6 +14,7 @@ from pivotbench.files import sha256_of_file, write_bytes
 _TYPES = {
     "str": "string",
     "RequestStatus": "string",
+    "Stop": "string",
     "bool": "bool",
     "int": "int64",
     "float": "float64",
