@@ -22,6 +22,7 @@ from pivotbench.client.schedule import Schedule, arrivals
 from pivotbench.client.summary import cut_windows, hit_rate, run_entry, token_gaps
 from pivotbench.client.unanswered import unanswered
 from pivotbench.client.warmup import WarmUp
+from pivotbench.errors import UserError
 
 MEASURED = Measured(1.0, 5.0, 2, 1.0, True, 0.002, 5.0)
 
@@ -320,7 +321,17 @@ def test_requests_parquet_keeps_every_field(tmp_path: Path) -> None:
     ]
     written = write_requests(tmp_path / "requests.parquet", records)
     assert (written["path"], written["rows"]) == ("requests.parquet", 2)
-    assert read_requests(tmp_path / "requests.parquet") == records
+    assert read_requests(tmp_path, written) == records
+
+
+def test_rows_that_are_not_those_that_were_written_are_refused_in_one_line(tmp_path: Path) -> None:
+    written = write_requests(tmp_path / "requests.parquet", [record()])
+    write_requests(tmp_path / "requests.parquet", [record(output_tokens=5)])
+    with pytest.raises(
+        UserError, match=r"requests\.parquet: not the rows that .* restore the file"
+    ) as caught:
+        read_requests(tmp_path, written)
+    assert "\n" not in str(caught.value)
 
 
 def test_arrivals_are_poisson_and_the_same_for_every_configuration() -> None:

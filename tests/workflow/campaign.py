@@ -125,9 +125,15 @@ class Folder:
         (self.path / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
 
     def environment(self, *, real_cache: bool = False) -> dict[str, str]:
-        """The environment Snakemake runs in: locks of this folder's own, and a cache unless the real one."""
+        """The environment Snakemake runs in: locks of this folder's own, and a cache unless the real one.
+
+        Temporary files go beside the folder: what a killed Snakemake leaves there goes with the test.
+        """
+        temporary = self.path.with_name(f"{self.path.name}-tmp")
+        temporary.mkdir(exist_ok=True)
         environment = {
             **os.environ,
+            "TMPDIR": str(temporary),
             "PIVOTBENCH_LOCKS": str(self.path / "locks"),
             "PIVOTBENCH_TEST_PYTHON": sys.executable,
         }

@@ -223,7 +223,7 @@ def test_a_deleted_result_is_made_anew_and_frozen_does_without_it(campaign: Fold
     (campaign.results / "decision.json").unlink()
     frozen = campaign.snakemake("all", config=("frozen=true",))
     assert frozen.code == 0, frozen.text
-    assert "backends/slow/r1/smoke.json is missing or cannot be read" in frozen.text
+    assert "backends/slow/r1/smoke.json: missing; it is no evidence" in frozen.text
     assert (campaign.results / "decision.json").is_file()
     again = campaign.snakemake("all")
     assert again.code == 0, again.text

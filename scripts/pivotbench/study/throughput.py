@@ -20,6 +20,7 @@ from pivotbench.study.fields import (
     Strict,
     StudyPath,
     as_shown,
+    check_file,
     check_name,
     refusal,
 )
@@ -110,8 +111,7 @@ class Workload(Strict):
                 raise refusal("belongs to kind synthetic; kind text takes prompts", "prompt_tokens")
             if self.shared_prefix:
                 raise refusal("belongs to kind synthetic; kind text takes prompts", "shared_prefix")
-            if not self.prompts.is_file():
-                raise refusal(f"no such file: {self.prompts}", "prompts")
+            check_file(self.prompts, info, "prompts")
             read_prompts(self.prompts, as_shown(self.prompts, info), conversations=not self.rate)
         else:
             if self.prompt_tokens is None:
