@@ -299,6 +299,7 @@ def test_a_blocked_event_loop_is_seen_as_lag() -> None:
     assert lag is not None and lag > 0.05
 
 
+@pytest.mark.alone
 def test_an_idle_event_loop_is_no_limit_to_tokens_a_millisecond_apart() -> None:
     async def idle() -> float | None:
         sampler = LagSampler()
