@@ -30,7 +30,7 @@ demo: $(CONTROLLER)
 test: lint engine
 	@echo "pivotbench: running the tests, first those that bear company, then those that keep time"
 	@status=0; \
-	$(BIN)/python -m pytest -m "not alone" -n logical --maxprocesses 4 || status=$$?; \
+	$(BIN)/python -m pytest -m "not alone" -n logical --maxprocesses 4 --dist loadgroup || status=$$?; \
 	$(BIN)/python -m pytest -m alone || status=$$?; \
 	exit $$status
 
