@@ -28,8 +28,11 @@ demo: $(CONTROLLER)
 	@$(BIN)/snakemake --cores 1 all
 
 test: lint engine
-	@echo "pivotbench: running the tests"
-	@$(BIN)/python -m pytest
+	@echo "pivotbench: running the tests, first those that bear company, then those that keep time"
+	@status=0; \
+	$(BIN)/python -m pytest -m "not alone" -n logical --maxprocesses 4 --dist loadgroup || status=$$?; \
+	$(BIN)/python -m pytest -m alone || status=$$?; \
+	exit $$status
 
 lint: $(TOOLS)
 	@echo "pivotbench: checking style and types"

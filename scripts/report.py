@@ -1,6 +1,7 @@
 """Write the report of a decided study: one HTML file that can be sent as it is."""
 
 import argparse
+import sys
 from pathlib import Path
 
 from pivotbench.command import run
@@ -14,7 +15,9 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=Path, help="the HTML file")
     asked = parser.parse_args()
     inputs = read_inputs(asked.results)
-    write_report(asked.output, inputs.decision, inputs.measurements, inputs.cells)
+    for fault in inputs.altered:
+        print(f"warning: {fault}", file=sys.stderr)
+    write_report(asked.output, inputs.decision, inputs.measurements, inputs.cells, inputs.altered)
 
 
 run(main)

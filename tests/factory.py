@@ -73,6 +73,8 @@ class Cell:
     client_bound: bool = False
     simulated: bool = False
     speed_only: bool = False
+    stop: str = "length"
+    unanswered: Sequence[str] = ()
     throttled: bool | None = False
     per_gpu_mib: Mapping[str, int] = field(default_factory=dict)
     smoke: Sequence[Mapping[str, Any]] = ()
@@ -269,6 +271,8 @@ def _run(cell: Cell, load: Load, tok_s: float, rng: random.Random, windows: int 
     return {
         "workload": workload,
         "kind": cell.kinds.get(workload, "text"),
+        "stop": cell.stop,
+        "unanswered": list(cell.unanswered),
         "concurrency": concurrency,
         "warmup": {"requests": 2 * concurrency, "seconds": 2.0},
         "windows": [

@@ -23,7 +23,8 @@ from pivotbench.lease.processes import Identity, descendants, send
 from pivotbench.lease.state import HURRIED_GRACE_SECONDS
 from pivotbench.lease.sweep import sweep_stale
 from pivotbench.provision import read_catalogue
-from pivotbench.results import Stage, read_stage
+from pivotbench.results import Stage
+from pivotbench.stage_files import load_stage
 from pivotbench.stages.context import OWNER_VARIABLE
 from pivotbench.study import check_conflicts, check_flags, load_study
 from pivotbench.summary import terminal_summary
@@ -121,10 +122,15 @@ class Bridge:
 
     def readable(self, files: Sequence[str]) -> list[str]:
         """Return the stored results that can be read; say once which cannot."""
-        there = [file for file in files if read_stage(Path(file)) is not None]
-        for file in sorted(set(files) - set(there) - self._unreadable):
-            print(f"{file} is missing or cannot be read: it is no evidence", file=sys.stderr)
-            self._unreadable.add(file)
+        there = []
+        for file in files:
+            try:
+                load_stage(Path(file))
+                there.append(file)
+            except UserError as fault:
+                if file not in self._unreadable:
+                    print(f"{fault}; it is no evidence", file=sys.stderr)
+                    self._unreadable.add(file)
         return there
 
     def finish(self) -> None:

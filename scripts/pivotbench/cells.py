@@ -129,6 +129,8 @@ def throughput_request(study: Study) -> dict[str, Any]:
     for name, workload in study.throughput.workloads.items():
         if workload.prompts is not None:
             request["workloads"][name]["prompts"] = sha256_of_file(workload.prompts)
+        if workload.stop == "length":
+            del request["workloads"][name]["stop"]
     request["seed"] = study.name
     if study.smoke.speed_only:
         request["speed_only"] = True

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.errors import UserError
-from pivotbench.results import STAGES, Reason, Stage, read_stage
+from pivotbench.results import STAGES, Reason, Stage
+from pivotbench.stage_files import read_stage
 
 StageFile = dict[str, Any]
 

@@ -9,6 +9,9 @@ from typing import Any
 
 from pivotbench.decision_rules import DecisionRules
 
+# Reasons for not ranking a round that another round would give again.
+LASTING = ("client_bound", "unanswered")
+
 
 @dataclass
 class MetricValues:
@@ -24,8 +27,8 @@ def metric_values(rules: DecisionRules, rows: Iterable[Mapping[str, Any]]) -> di
     """Return for each configuration in ``rows`` (measurements of one phase) its metric by round.
 
     A round's value is the weighted geometric mean over the metric's workloads of the mean window
-    output tok/s at the metric's concurrency. A round with a client-bound run there is not ranked: its
-    speed may be the load generator's.
+    output tok/s at the metric's concurrency. A round with a run there that ``unrankable`` speaks of is not
+    ranked.
     """
     runs: dict[tuple[str, int], dict[str, list[Mapping[str, Any]]]] = {}
     for row in rows:
@@ -41,8 +44,8 @@ def metric_values(rules: DecisionRules, rows: Iterable[Mapping[str, Any]]) -> di
         missing = sorted(set(rules.metric_weights) - set(by_workload))
         if missing:
             value.unranked[round_] = f"no windows of {', '.join(missing)}"
-        elif any(row["client_bound"] for row in windows):
-            value.unranked[round_] = "client_bound"
+        elif (why := unrankable(windows)) is not None:
+            value.unranked[round_] = why
         else:
             means = {w: window_mean(r) for w, r in by_workload.items()}
             if min(means.values()) > 0:
@@ -50,6 +53,16 @@ def metric_values(rules: DecisionRules, rows: Iterable[Mapping[str, Any]]) -> di
             else:
                 value.unranked[round_] = "no tokens in a run"
     return values
+
+
+def unrankable(windows: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return why the speed of these windows counts for nothing, or None; one of ``LASTING``.
+
+    It may be the load generator's speed (client_bound), or that of other work than was asked for, since
+    part of it failed whenever it was sent (unanswered).
+    """
+    windows = list(windows)
+    return next((why for why in LASTING if any(row[why] for row in windows)), None)
 
 
 def window_mean(windows: Iterable[Mapping[str, Any]]) -> float:

@@ -13,6 +13,7 @@ from pivotbench.contest import Contest, contest
 from pivotbench.cost import over_budget, server_seconds
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.evidence import CellFiles
+from pivotbench.metric import LASTING
 from pivotbench.turns import round_order
 
 SCHEMA = "pivotbench/race/1"
@@ -134,8 +135,8 @@ def _undecided(state: Contest, reference: str | None) -> set[str]:
     found = set()
     for name in state.alive:
         subject = state.subjects[name]
-        if not subject.rounds and "client_bound" in subject.unranked.values():
-            continue  # the next round would be bound by the client as well
+        if not subject.rounds and set(LASTING) & set(subject.unranked.values()):
+            continue  # the next round would not be ranked either
         if not rivals or any(_open(state, name, rival) for rival in rivals):
             found.add(name)
     return found

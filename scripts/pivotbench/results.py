@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pivotbench.files import read_json, write_json
+from pivotbench.files import write_json
 
 SCHEMA_VERSION = 1
 
@@ -111,14 +111,3 @@ def write_stage(
             **body,
         },
     )
-
-
-def read_stage(path: Path) -> dict[str, Any] | None:
-    """Return a stage file's content, or None where it is absent or not a stage file of ours."""
-    try:
-        data = read_json(path)
-    except (OSError, ValueError):
-        return None
-    if not isinstance(data, dict) or not str(data.get("schema", "")).startswith("pivotbench/"):
-        return None
-    return data

@@ -19,7 +19,7 @@ from pivotbench.comparison import Comparison, Subject, Yardstick, compare
 from pivotbench.contest import Contest
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.fairness import confounders, load_of, unfair
-from pivotbench.metric import window_mean
+from pivotbench.metric import unrankable, window_mean
 from pivotbench.reference_acceptance import beside_published
 from pivotbench.spending import Risk
 from pivotbench.statistics import fit, geometric_mean
@@ -119,12 +119,12 @@ def _entry(
 
 
 def _ranked_means(rounds: Mapping[int, Sequence[Row]]) -> dict[int, float]:
-    means = {r: window_mean(w) for r, w in rounds.items() if not any(row["client_bound"] for row in w)}
+    means = {r: window_mean(w) for r, w in rounds.items() if unrankable(w) is None}
     return {r: value for r, value in means.items() if value > 0}
 
 
 def _subject(whole: Subject, rounds: dict[int, float], measured: Mapping[int, Sequence[Row]]) -> Subject:
-    unranked = {r: "client_bound" for r in measured if r not in rounds}
+    unranked = {r: unrankable(w) or "no tokens in a run" for r, w in measured.items() if r not in rounds}
     return replace(whole, rounds=rounds, unranked=unranked)
 
 

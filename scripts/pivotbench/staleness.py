@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.host import difference
-from pivotbench.results import PREFLIGHT_REFUSED, Stage, read_stage
+from pivotbench.results import PREFLIGHT_REFUSED, Stage
+from pivotbench.stage_files import read_stage
 
 
 @dataclass

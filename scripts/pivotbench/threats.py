@@ -29,6 +29,14 @@ class Threat(Enum):
     ENVIRONMENTS = "{names} ran in a different environment and are not ranked with the others"
     UNFAIR = "{pair} cannot be compared: {reason}"
     CONFOUNDED = "settings or conditions nobody asked for differ between configurations, e.g. {example}"
+    UNANSWERED = (
+        "with {names} some of the load failed whenever it was sent, e.g. {example}; rounds so marked are not "
+        "ranked: give the server a context that holds it, or shorten it"
+    )
+    FORCED_LENGTH = (
+        "acceptance on {names} was counted on answers driven to a set length: beyond its natural end a text "
+        "tends to repeat itself, which drafts too well; `stop: natural` counts real answers"
+    )
     FAILED_REQUESTS = "{count} requests failed or fell short in measured runs"
     ANSWERS_UNJUDGED = (
         "the reference {reference} fails every smoke prompt of {phase}: whether answers are right is unknown"
@@ -65,6 +73,11 @@ def threats(
     ):
         if names := sorted({row["configuration"] for row in rows if row[flag]}):
             found.append((threat, {"names": ", ".join(names)}))
+    if failing := {row["configuration"]: row["unanswered"] for row in rows if row["unanswered"]}:
+        example = failing[min(failing)]
+        found.append((Threat.UNANSWERED, {"names": ", ".join(sorted(failing)), "example": example}))
+    if driven := sorted({row["workload"] for row in rows if _driven(row)}):
+        found.append((Threat.FORCED_LENGTH, {"names": ", ".join(driven)}))
     if rules.speed_only:
         found.append((Threat.SPEED_ONLY, {}))
     elif any(state.synthetic for state in states):
@@ -83,6 +96,11 @@ def threats(
     if len(hosts) == 1:
         found.append((Threat.ONE_HOST, {}))
     return [{"code": threat.name.lower(), "message": threat.value.format(**facts)} for threat, facts in found]
+
+
+def _driven(row: Row) -> bool:
+    """Whether drafts were counted in text that no model may have ended."""
+    return row["kind"] == "text" and row["stop"] == "length" and bool(row["draft_accepted"])
 
 
 def _of_answers(state: Contest) -> list[tuple[Threat, dict[str, Any]]]:

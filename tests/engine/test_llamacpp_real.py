@@ -30,7 +30,7 @@ NAME = "nonce-1"
 READY_SECONDS = 30.0
 SMALL: dict[str, FlagValue] = {"threads": 1, "parallel": 2, "ctx-size": 1024}
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.engine, pytest.mark.alone, pytest.mark.timeout(120)]
 
 
 @pytest.fixture(scope="module")

@@ -130,6 +130,7 @@ def test_stopping_proves_that_nothing_is_left(folder: Path) -> None:
     assert all_released(folder)
 
 
+@pytest.mark.alone
 def test_a_crash_at_launch_is_noticed_within_two_seconds_of_the_death(folder: Path) -> None:
     outcome = ensure(order(folder, "crash", "crash-log=moe-trtllm.log"), quiet)
     noticed = time.time()

@@ -13,6 +13,8 @@ from ground_truth.truth import TruthServer, load, reported_figures, true_figures
 from pivotbench.client import connection
 from pivotbench.engines.base import Dialect
 
+pytestmark = pytest.mark.alone
+
 # A machine that stops for a moment between the client's look at the clock and its send moves one figure; not
 # three times in a row.
 ATTEMPTS = 3

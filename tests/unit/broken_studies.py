@@ -5,6 +5,8 @@ from __future__ import annotations
 from study_samples import RIGHT, changed
 
 HERE = "#<"
+LONG = "a" * 300
+TOO_LONG = "File name too long"
 PLAIN = "  plain: {}\n"
 FREE = "free: {kind: text, prompts: free.jsonl, output_tokens: 16, concurrency: [1, 4]}"
 FREE_KEY = "throughput.workloads.free"
@@ -221,11 +223,46 @@ BROKEN = [
         FREE_KEY + ".prompts",
         "no such file",
     ),
+    *(
+        (
+            f"file too long: {what}",
+            free(f"kind: text, prompts: {path}, output_tokens: 8, concurrency: [1]"),
+            FREE_KEY + ".prompts",
+            TOO_LONG,
+        )
+        for what, path in (("name", LONG), ("folder", f"{LONG}/p.jsonl"), ("path", "a/" * 2500 + "p.jsonl"))
+    ),
+    (
+        "continuations a folder",
+        changed("max_tokens: 8", "continuations: . #<"),
+        "smoke.continuations",
+        "is a folder; name a file in it",
+    ),
+    (
+        "continuations too long",
+        changed("max_tokens: 8", f"continuations: {LONG} #<"),
+        "smoke.continuations",
+        TOO_LONG,
+    ),
+    (
+        "python too long",
+        changed("engine: llamacpp", f"engine: llamacpp\npython: {LONG} #<"),
+        "python",
+        TOO_LONG,
+    ),
+    ("local model too long", changed(MODEL, f"model: ./{LONG} #<"), "model.path", TOO_LONG),
+    ("hub id too long", changed(MODEL, f"model: org/{LONG} #<"), "model.path", "is no hub id"),
+    (
+        "model file too long",
+        changed(MODEL, PACKAGE.replace("b.gguf", f"{LONG} #<")),
+        "model.file",
+        TOO_LONG,
+    ),
     (
         "file a folder",
         free("kind: text, prompts: ., output_tokens: 8, concurrency: [1]"),
         FREE_KEY + ".prompts",
-        "no such file",
+        "is a folder; name a file in it",
     ),
     (
         "text with length",
@@ -257,6 +294,18 @@ BROKEN = [
         free(f"{TEXT}, concurrency: [1], shared_prefix: 0.5"),
         FREE_KEY + ".shared_prefix",
         "synthetic",
+    ),
+    (
+        "natural end of random tokens",
+        changed("prompt_tokens: 32,", "prompt_tokens: 32, stop: natural, #<\n     "),
+        "throughput.workloads.noise.stop",
+        "no natural end",
+    ),
+    (
+        "stop misspelt",
+        free(f"{TEXT}, concurrency: [1], stop: naturel"),
+        FREE_KEY + ".stop",
+        "did you mean 'natural'",
     ),
     (
         "shared prefix above one",

@@ -179,6 +179,61 @@ def test_a_conversation_is_sent_turn_by_turn_with_the_real_answers(tmp_path: Pat
         assert [m["content"] for m in messages[2:]] == [answer, "two"]
 
 
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-completions", "sglang-generate"])
+def test_answers_may_end_where_the_model_ends_them(tmp_path: Path, dialect: Dialect) -> None:
+    """The server ends every answer after five tokens, unless it is told to ignore that."""
+
+    async def answer(body: dict[str, Any], stream: Stream) -> None:
+        asked = body.get("sampling_params", body)
+        own = dialect == "sglang-generate"
+        if own and "messages" in body:
+            await stream.refuse(404, "knows no chat form")
+            return
+        most = asked["max_new_tokens" if own else "max_tokens"]
+        length = most if asked["ignore_eos"] else min(5, most)
+        reason = "length" if length == most else "stop"
+        if own:
+            meta = {"completion_tokens": length, "prompt_tokens": 5, "finish_reason": {"type": reason}}
+            await stream.event({"text": "w " * length, "meta_info": meta})
+        else:
+            text = "w " * length
+            said = {"delta": {"content": text}} if dialect == "openai-chat" else {"text": text}
+            await stream.event({"choices": [said | {"finish_reason": reason}]})
+            await stream.event({"choices": [], "usage": {"completion_tokens": length, "prompt_tokens": 5}})
+        await stream.event("[DONE]")
+
+    asked = text(tmp_path, {"id": "p", "prompt": "Say it."})
+    for stop, tokens in (("natural", 5), ("length", TOKENS)):
+        load_plan = plan_of({**asked, "concurrency": [1], "stop": stop}, seconds=0.1)
+        with StreamingServer(answer) as server:
+            outcome = measure(
+                server.url, [dialect], "m", load_plan, alive=lambda: True, progress=lambda _: None
+            )
+        [run] = outcome.runs
+        measured = [r for r in outcome.records if r.measured]
+        assert {(r.status, r.output_tokens) for r in measured} == {("ok", tokens)}
+        assert {r.output_tokens for r in outcome.records if not r.measured} == {8}, (
+            "warm-ups are of one length"
+        )
+        assert run["ended_naturally"] == (len(measured) if stop == "natural" else None)
+
+
+def test_a_second_turn_that_never_fits_is_told(tmp_path: Path) -> None:
+    async def answer(body: dict[str, Any], stream: Stream) -> None:
+        if len(body["messages"]) > 1:
+            await stream.refuse(400, "the context is too short")
+        else:
+            await paced(0.001)(body, stream)
+
+    talks = text(tmp_path, *({"id": f"t{i}", "turns": [f"one {i}", "two"]} for i in range(2)))
+    with StreamingServer(answer) as server:
+        outcome, _ = load(server, plan_of({**talks, "concurrency": [1]}))
+    [run] = outcome.runs
+    assert outcome.reason is None, "the server answers, if only half of what it is asked"
+    [told] = run["unanswered"]
+    assert told.startswith("turn 2 of the conversations (") and "context is too short" in told
+
+
 def test_synthetic_prompts_go_out_as_ids_of_words_where_the_server_tokenizes() -> None:
     synthetic = {"kind": "synthetic", "prompt_tokens": [9, 6], "shared_prefix": 0.5, "concurrency": [1]}
     dialects: list[Dialect] = ["openai-chat", "openai-completions"]

@@ -20,7 +20,9 @@ from pivotbench.client.percentiles import percentile, spread
 from pivotbench.client.record import RequestRecord
 from pivotbench.client.schedule import Schedule, arrivals
 from pivotbench.client.summary import cut_windows, hit_rate, run_entry, token_gaps
+from pivotbench.client.unanswered import unanswered
 from pivotbench.client.warmup import WarmUp
+from pivotbench.errors import UserError
 from unit.records import record
 
 MEASURED = Measured(1.0, 5.0, 2, 1.0, True, 0.002, 5.0)
@@ -109,6 +111,35 @@ def test_a_synthetic_prompt_of_another_length_is_said_but_for_a_first_token_of_t
     for wrong in (9, 12):
         assert codes([record(prompt_tokens=wrong, **asked)]) == ["wrong_lengths"]
     assert codes([record(kind="synthetic")]) == ["approximate_lengths"]
+
+
+def test_an_answer_that_ends_by_itself_is_counted_and_its_end_token_has_no_text() -> None:
+    ended = {"stop": "natural", "finish_reason": "stop"}
+    run = run_entry([record(**ended), record(stop="natural")], MEASURED, 1)
+    assert (run["stop"], run["ended_naturally"], run["requests"]["short"]) == ("natural", 1, 0)
+    assert run_entry([record()], MEASURED, 1)["ended_naturally"] is None
+    by_text = {"answers": 8, "tokens": 8, "server": 16}
+    assert codes([record(**ended)], by_text=by_text) == []
+    assert codes([record()], by_text=by_text) == ["text_differs"]
+
+
+def lost(prompt: str, turn: int = 0) -> RequestRecord:
+    times = dict.fromkeys(("ttft_seconds", "tpot_seconds", "e2e_seconds"))
+    return record(prompt_id=prompt, turn=turn, status="failed", error="HTTP 400: too long", **times)
+
+
+def test_a_turn_that_failed_whenever_it_was_sent_is_told_and_makes_the_run_another_one() -> None:
+    run = run_entry([record(), lost("p", 1), record(), lost("q", 1)], MEASURED, 1)
+    assert run["unanswered"] == ["turn 2 of the conversations (2 times: HTTP 400: too long)"]
+    assert [w.split(":")[0] for w in run["warnings"]] == ["requests_lost", "unanswered"]
+    assert run_entry([record(), lost("p", 1), record(turn=1)], MEASURED, 1)["unanswered"] == []
+    cut = record(turn=1, status="cut", measured=False)
+    assert run_entry([record(), cut], MEASURED, 1)["unanswered"] == [], "nobody knows how it would have ended"
+
+
+def test_a_prompt_that_failed_whenever_it_was_sent_is_told_and_one_bad_moment_is_not() -> None:
+    assert unanswered([record(), lost("long"), lost("long")]) == ["prompt long (2 times: HTTP 400: too long)"]
+    assert unanswered([record(), lost("p"), lost("q")]) == []
 
 
 def test_the_hit_rate_is_of_tokens_and_null_where_the_server_does_not_tell() -> None:
@@ -235,6 +266,7 @@ def test_a_blocked_event_loop_is_seen_as_lag() -> None:
     assert lag is not None and lag > 0.05
 
 
+@pytest.mark.alone
 def test_an_idle_event_loop_is_no_limit_to_tokens_a_millisecond_apart() -> None:
     async def idle() -> float | None:
         sampler = LagSampler()
@@ -257,7 +289,17 @@ def test_requests_parquet_keeps_every_field(tmp_path: Path) -> None:
     ]
     written = write_requests(tmp_path / "requests.parquet", records)
     assert (written["path"], written["rows"]) == ("requests.parquet", 2)
-    assert read_requests(tmp_path / "requests.parquet") == records
+    assert read_requests(tmp_path, written) == records
+
+
+def test_rows_that_are_not_those_that_were_written_are_refused_in_one_line(tmp_path: Path) -> None:
+    written = write_requests(tmp_path / "requests.parquet", [record()])
+    write_requests(tmp_path / "requests.parquet", [record(output_tokens=5)])
+    with pytest.raises(
+        UserError, match=r"requests\.parquet: not the rows that .* restore the file"
+    ) as caught:
+        read_requests(tmp_path, written)
+    assert "\n" not in str(caught.value)
 
 
 def test_arrivals_are_poisson_and_the_same_for_every_configuration() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pivotbench.lease.supervisor import free_port
+from pivotbench.lease.ports import free_port
 
 
 def test_a_port_is_not_one_that_the_kernel_hands_out_meanwhile() -> None:

@@ -72,6 +72,15 @@ def test_undecided_pairs_run_again_both() -> None:
     assert result["why"] == "undecided: b"
 
 
+def test_rounds_in_which_part_of_the_load_always_failed_are_not_ranked_and_not_asked_for_again() -> None:
+    turn = "turn 2 of the conversations (9 times: HTTP 400: too long)"
+    broken = [Cell("backends", "b", n, {("chat", 1): 120 + n}, unanswered=[turn]) for n in (1, 2)]
+    result = race({"a": [100, 100.1], "c": [50, 50.1]}, extra=[cell_files(c) for c in broken])
+    standing = {s["configuration"]: s for s in result["standings"]}["b"]
+    assert (standing["mean_tok_s"], standing["reason"]) == (None, "unanswered")
+    assert result["ended"] and result["base"] == "a"
+
+
 def crowd(sd: float, spread: float) -> dict[str, tuple[float, float]]:
     rng = random.Random(12)
     at = {f"c{i}": 100 * (1 - spread * i / 9) for i in range(10)}

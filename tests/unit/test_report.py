@@ -198,6 +198,18 @@ def test_only_what_a_race_judged_is_evidence(tmp_path: Path) -> None:
     assert len(read_inputs(results).cells) == len(folders) > 10
 
 
+def test_raw_rows_that_are_not_those_of_the_result_are_named(tmp_path: Path) -> None:
+    results = write_demo(tmp_path)
+    assert read_inputs(results).altered == []
+    [altered, gone, *_] = sorted(results.rglob("requests.parquet"))
+    altered.write_bytes(altered.read_bytes() + b"more")
+    gone.unlink()
+    inputs = read_inputs(results)
+    [line] = inputs.altered
+    assert line.startswith(f"{altered}: not the rows that throughput.json was computed from")
+    assert str(altered) in render(inputs.decision, inputs.measurements, inputs.cells, inputs.altered)
+
+
 def test_a_decision_of_another_version_is_one_line(tmp_path: Path) -> None:
     results = write_demo(tmp_path)
     file = results / "decision.json"

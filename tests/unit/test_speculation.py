@@ -13,6 +13,7 @@ from factory import Cell, Drafts, cell_files
 from pivotbench.contest import contest
 from pivotbench.measurements import rows
 from pivotbench.speculation import acceptance_length, speculation
+from pivotbench.threats import threats
 
 LOAD = ("chat", 1)
 
@@ -43,6 +44,26 @@ def test_an_acceptance_that_was_not_reported_is_not_one() -> None:
     entry = judge([120, 120.1], None)
     assert (entry["acceptance_length"], entry["step_cost_ratio"]) == (None, None)
     assert entry["verdict"] == "pays"
+
+
+@pytest.mark.parametrize(
+    ("load", "told"),
+    [
+        ({}, {"forced_length"}),
+        ({"stop": "natural"}, set()),
+        ({"kinds": {"chat": "synthetic"}}, set()),
+        ({"drafts": {}}, set()),
+        ({"unanswered": ["turn 2 of the conversations (9 times: HTTP 400: too long)"]}, {"unanswered"}),
+    ],
+)
+def test_acceptance_of_answers_driven_beyond_their_end_is_a_threat(
+    load: dict[str, Any], told: set[str]
+) -> None:
+    drafts = {"chat": Drafts(800, 600, counted=True)} if "unanswered" not in load else {}
+    cell = Cell("speculative", "a+x", 1, {LOAD: 100.0}, **({"drafts": drafts} | load))
+    found = threats(RULES, [], rows([cell_files(cell)]), [], frozenset())
+    assert {t["code"] for t in found} == told
+    assert all("chat" in t["message"] or "too long" in t["message"] for t in found)
 
 
 def test_speedup_is_acceptance_over_step_cost() -> None:

@@ -18,6 +18,10 @@ def stored(folder: Path, **changes: Any) -> Path:
         "status": "ok",
         "reason": None,
         "fingerprint": "f",
+        "cell": {"study": "s", "phase": "backends", "configuration": "a", "round": 1},
+        "started": "2026-03-02T09:00:00.000+00:00",
+        "ended": "2026-03-02T09:00:02.000+00:00",
+        "server": None,
         "environment": ENVIRONMENT,
     }
     path = folder / "launch.json"

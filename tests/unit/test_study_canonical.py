@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from study_samples import RIGHT, changed, study_of, write_study
 
+from pivotbench.cells import throughput_request
 from pivotbench.study import load_study
 from pivotbench.study.source import read_source
 
@@ -65,6 +66,16 @@ def test_a_matrix_equals_its_configurations_written_out(tmp_path: Path) -> None:
 def test_a_written_default_equals_an_omitted_one(tmp_path: Path) -> None:
     text = changed("{gpus: 0}", "{gpus: 0, slot_wait_seconds: 3600}")
     assert study_of(tmp_path, text).canonical() == study_of(tmp_path).canonical()
+
+
+def test_results_made_before_answers_could_end_by_themselves_hold(tmp_path: Path) -> None:
+    """A key that came later is in a stage's request only where it asks for something else."""
+    asked = throughput_request(study_of(tmp_path))["workloads"]["free"]
+    assert "stop" not in asked
+    natural = changed(
+        "output_tokens: 16, concurrency: [1, 4]", "output_tokens: 16, concurrency: [1, 4], stop: natural"
+    )
+    assert throughput_request(study_of(tmp_path, natural))["workloads"]["free"] == asked | {"stop": "natural"}
 
 
 def test_a_changed_prompt_file_shows(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ GOOD = '{"id": "a", "prompt": "One, two,", "continuation": " three"}\n'
         (GOOD + "{id: b}\n", 2, "not valid JSON"),
         ("[1]\n", 1, "not an object"),
         (GOOD.replace("prompt", "promt"), 1, "did you mean 'prompt'?"),
-        ('{"id": "a", "prompt": "x"}\n', 1, "continuation: must be text"),
+        ('{"id": "a", "prompt": "x"}\n', 1, "continuation: is missing; write {"),
         ('{"id": "a", "prompt": " ", "continuation": "x"}\n', 1, "prompt: must be text"),
         (GOOD.replace("three", r"\ud83d"), 1, "half a character"),
         (GOOD + "\n" + GOOD, 3, "the same id as line 1"),

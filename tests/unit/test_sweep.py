@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pivotbench.files import write_json
-from pivotbench.lease import sweep
+from pivotbench.lease import release, sweep
 from pivotbench.lease.state import Handle, LaunchOrder, read_record, write_handle
 
 
@@ -16,8 +16,8 @@ def test_a_swept_launch_is_released_only_when_its_gpu_memory_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left_mib: int, released: bool
 ) -> None:
     monkeypatch.setenv("PIVOTBENCH_LOCKS", str(tmp_path / "locks"))
-    monkeypatch.setattr(sweep, "memory_used_mib", lambda uuids: dict.fromkeys(uuids, left_mib))
-    monkeypatch.setattr(sweep, "MEMORY_SECONDS", 0.1)
+    monkeypatch.setattr(release, "memory_used_mib", lambda uuids: dict.fromkeys(uuids, left_mib))
+    monkeypatch.setattr(release, "MEMORY_SECONDS", 0.1)
     logs, folder = tmp_path / "logs", tmp_path / "locks" / "launches" / "abc"
     logs.mkdir()
     record = logs / "server-abc.json"

@@ -20,6 +20,8 @@ CRASH = """\
 [2026-01-01 00:00:01] ERROR RuntimeError: none of the configured backends are usable on sm120
 [2026-01-01 00:00:02] ERROR Received sigquit from a child process. It usually means the child failed.
 """
+# Up to the decision: charts and a report cost as much time again, and say nothing of what ran.
+DECISION = "results/small/decision.json"
 FINISHED = re.compile(r"^Finished jobid: \d+ \(Rule: (\w+)\)$", re.MULTILINE)
 PLANNED = re.compile(r"^(\w+) +(\d+)$", re.MULTILINE)
 
@@ -32,10 +34,10 @@ def small_study(folder: Path) -> dict[str, Any]:
         "python": str(SCRIPTED),
         "model": "scripted/model",
         # Gaps between tokens that a busy machine's client still times well: a round it spoils is not ranked.
-        "serve": {"script-token-seconds": 0.03, "script-events": str(folder / "events")},
+        "serve": {"script-token-seconds": 0.05, "script-events": str(folder / "events")},
         "backends": {
             "good": {"attention-backend": "fa3"},
-            "slow": {"attention-backend": "triton", "script-token-seconds": 0.08},
+            "slow": {"attention-backend": "triton", "script-token-seconds": 0.12},
             "crash": {
                 "moe-runner-backend": "flashinfer_trtllm",
                 "script": ["crash", f"crash-log={folder / 'crash.log'}"],
@@ -58,7 +60,7 @@ def small_study(folder: Path) -> dict[str, Any]:
                 "text": {
                     "kind": "text",
                     "prompts": "prompts.jsonl",
-                    "output_tokens": 12,
+                    "output_tokens": 8,
                     "concurrency": [1],
                 },
             },
@@ -125,9 +127,15 @@ class Folder:
         (self.path / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
 
     def environment(self, *, real_cache: bool = False) -> dict[str, str]:
-        """The environment Snakemake runs in: locks of this folder's own, and a cache unless the real one."""
+        """The environment Snakemake runs in: locks of this folder's own, and a cache unless the real one.
+
+        Temporary files go beside the folder: what a killed Snakemake leaves there goes with the test.
+        """
+        temporary = self.path.with_name(f"{self.path.name}-tmp")
+        temporary.mkdir(exist_ok=True)
         environment = {
             **os.environ,
+            "TMPDIR": str(temporary),
             "PIVOTBENCH_LOCKS": str(self.path / "locks"),
             "PIVOTBENCH_TEST_PYTHON": sys.executable,
         }

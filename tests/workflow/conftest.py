@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,11 +17,18 @@ from workflow.campaign import Folder, Run
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Folder, Run]:
-    """A campaign that ran to its end, and what its run said."""
-    folder = Folder.create(tmp_path_factory.mktemp("finished"))
-    run = folder.snakemake("all")
+    """A campaign that ran to its end, and what its run said; processes of one test run share it."""
+    here = tmp_path_factory.getbasetemp()
+    root = here.parent if "PYTEST_XDIST_WORKER" in os.environ else here
+    said = root / "finished.json"
+    with (root / "finished.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not said.exists():
+            run = Folder.create(root / "finished").snakemake("all")
+            said.write_text(json.dumps([run.code, run.text]))
+    run = Run(*json.loads(said.read_text()))
     assert run.code == 0, run.text
-    return folder, run
+    return Folder(root / "finished"), run
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import scripted
-from workflow.campaign import Folder
+from workflow.campaign import DECISION, Folder
 
 
 def test_timeouts_deaths_and_leaks_are_results(fresh: Folder) -> None:
@@ -18,13 +18,13 @@ def test_timeouts_deaths_and_leaks_are_results(fresh: Folder) -> None:
             "leaks": {
                 "attention-backend": "fa3",
                 "script": [f"keep-port={holder.path}"],
-                "script-token-seconds": 0.08,
+                "script-token-seconds": 0.12,
             },
         }
         del study["speculative"]
         study["hosts"]["launch_timeout_seconds"] = 4
         fresh.write(study)
-        run = fresh.snakemake("all")
+        run = fresh.snakemake(DECISION)
     assert run.code == 0, run.text
 
     def reason(configuration: str, stage: str) -> tuple[str, str]:
@@ -36,7 +36,7 @@ def test_timeouts_deaths_and_leaks_are_results(fresh: Folder) -> None:
     assert reason("leaks", "teardown") == ("leaked", "transient")
     assert json.loads((fresh.results / "decision.json").read_text())["winner"] == "good"
     # All three may go better next time: those cells run again, and no other.
-    again = fresh.snakemake("all", "--dry-run")
+    again = fresh.snakemake(DECISION, "--dry-run")
     assert again.planned["launch"] == 2
     assert again.planned["throughput"] == 3
 
@@ -58,7 +58,7 @@ def test_wrong_answers_disagreement_and_garbage_under_load_each_put_a_backend_ou
         "continuations": "texts.jsonl",
     }
     fresh.write(study)
-    run = fresh.snakemake("all")
+    run = fresh.snakemake(DECISION)
     assert run.code == 0, run.text
     for name in study["backends"]:
         assert json.loads((fresh.cell(name) / "smoke.json").read_text())["status"] == "ok"

@@ -13,7 +13,7 @@ import pytest
 from pivotbench.study import load_study
 from workflow.campaign import ROOT, Folder
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

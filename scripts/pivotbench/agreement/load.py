@@ -1,10 +1,11 @@
 """Texts received under load, against those the reference gave under the same load.
 
-Under load every answer is driven past its natural end, where weak models loop by themselves; so suspect texts
-count only where a configuration has more of them than the reference. What counts is prompts, not texts: under
-greedy decoding a prompt that is sent again gives the same text again, and is no new evidence. A
-configuration's best round stands against the reference's worst, so that no single launch decides. The test is
-Fisher's exact one, one-sided; its level is divided over all that is tested in the phase (Bonferroni).
+Under load most answers are driven past their natural end, where weak models loop by themselves; suspect
+texts count only where a configuration has more of them than the reference. What counts is prompts, not
+texts: under greedy decoding a prompt that is sent again gives the same text again, and is no new evidence.
+A configuration's best round stands against the reference's worst, so that no single launch decides. The
+test is Fisher's exact one, one-sided; its level is divided over all that is tested in the phase
+(Bonferroni).
 """
 
 from __future__ import annotations

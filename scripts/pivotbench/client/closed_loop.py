@@ -15,7 +15,7 @@ from dataclasses import replace
 from pivotbench.client.loop import Errand, Loop
 from pivotbench.client.record import whole_text
 from pivotbench.client.request import Exchange
-from pivotbench.client.warmup import WarmUp, warmup_tokens
+from pivotbench.client.warmup import WarmUp
 from pivotbench.workloads import Prompt
 
 # The server may answer errors at once; this keeps a failing run from flooding it.
@@ -47,8 +47,7 @@ class ClosedLoop(Loop):
             warmup = self._begin is None
             if turn is None:
                 turn = self._next(warmup)
-            tokens = self.workload.output_tokens
-            exchange = self._exchange(turn, self._ask(turn, warmup_tokens(tokens) if warmup else tokens))
+            exchange = self._exchange(turn, self._ask(turn, warmup=warmup))
             if await self._carry(exchange):
                 self._take(exchange, warmup)
                 turn = turn.after(whole_text(exchange.chunks))

@@ -12,7 +12,7 @@ from pivotbench.client.plan import LoadPlan, WorkloadPlan
 from pivotbench.client.record import Identity, RequestRecord
 from pivotbench.client.request import Exchange, Target
 from pivotbench.client.sender import Sender, open_sender
-from pivotbench.client.warmup import WarmUp
+from pivotbench.client.warmup import WarmUp, warmup_tokens
 from pivotbench.results import Reason
 from pivotbench.workloads import Prompt, Prompts
 
@@ -126,8 +126,15 @@ class Loop(ABC):
             in_flight_limit=self.in_flight_limit,
         )
 
-    def _ask(self, prompt: Prompt, tokens: int) -> Ask:
-        return Ask(prompt.messages, tokens, ignore_eos=True, prompt_ids=prompt.token_ids)
+    def _ask(self, prompt: Prompt, *, warmup: bool = False) -> Ask:
+        """Return what is asked of the server; warm-up answers are short and all of one length."""
+        tokens = self.workload.output_tokens
+        return Ask(
+            prompt.messages,
+            warmup_tokens(tokens) if warmup else tokens,
+            ignore_eos=warmup or self.workload.stop == "length",
+            prompt_ids=prompt.token_ids,
+        )
 
     def _exchange(self, prompt: Prompt, ask: Ask, intended_seconds: float | None = None) -> Exchange:
         identity = Identity(
@@ -139,6 +146,7 @@ class Loop(ABC):
             rate_per_second=self.rate,
             turn=prompt.turn,
             intended_seconds=intended_seconds,
+            stop=self.workload.stop,
         )
         self._sent += 1
         return Exchange(identity, ask, self.target.dialect, self._origin)

@@ -21,7 +21,7 @@ from pivotbench.client.http import BadResponseError
 from pivotbench.client.loop import Errand, Loop
 from pivotbench.client.request import Exchange, in_chat_form
 from pivotbench.client.schedule import Schedule
-from pivotbench.client.warmup import WarmUp, warmup_tokens
+from pivotbench.client.warmup import WarmUp
 
 # More streams than that are no server's load but a queue without end, and files and memory of the client.
 MOST_IN_FLIGHT = 4096
@@ -70,10 +70,9 @@ class OpenLoop(Loop):
             self._preparing.close()
 
     async def _warm_up(self) -> None:
-        tokens = warmup_tokens(self.workload.output_tokens)
         for number in itertools.count():
             prompt = self.prompts.at(0, self._salt("warm-up", number))
-            exchange = self._exchange(prompt, self._ask(prompt, tokens))
+            exchange = self._exchange(prompt, self._ask(prompt, warmup=True))
             went_well = await self._carry(exchange)
             self.records.append(record := exchange.record(measured=False))
             if not went_well:
@@ -94,7 +93,7 @@ class OpenLoop(Loop):
 
     async def _serve(self, number: int, intended_seconds: float, *, counts: bool) -> None:
         prompt = self.prompts.at(number, self._salt("arrival", number))
-        ask = self._ask(prompt, self.workload.output_tokens)
+        ask = self._ask(prompt)
         # Whatever goes wrong here is left to the request itself, which then shows it in its latency.
         with contextlib.suppress(OSError, ValueError, BadResponseError):
             async with asyncio.timeout(intended_seconds - self._now()):

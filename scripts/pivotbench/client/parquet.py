@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from pivotbench.client.record import RequestRecord
+from pivotbench.errors import UserError
 from pivotbench.files import sha256_of_file, write_bytes
+from pivotbench.raw_files import altered
 
 _TYPES = {
     "str": "string",
     "RequestStatus": "string",
+    "Stop": "string",
     "bool": "bool",
     "int": "int64",
     "float": "float64",
@@ -52,8 +55,14 @@ def write_requests(path: Path, records: Sequence[RequestRecord]) -> dict[str, An
     return {"path": path.name, "sha256": sha256_of_file(path), "rows": len(records)}
 
 
-def read_requests(path: Path) -> list[RequestRecord]:
-    """Return the records in a requests.parquet."""
+def read_requests(folder: Path, recorded: Mapping[str, Any]) -> list[RequestRecord]:
+    """Return a cell's records; ``recorded`` is what write_requests returned, as throughput.json keeps it.
+
+    Raises UserError where the file is not the one that was written.
+    """
     import pyarrow.parquet
 
-    return [RequestRecord(**row) for row in pyarrow.parquet.read_table(path).to_pylist()]
+    if fault := altered(folder, recorded):
+        raise UserError(fault)
+    table = pyarrow.parquet.read_table(folder / recorded["path"])
+    return [RequestRecord(**row) for row in table.to_pylist()]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pivotbench.client.record import RequestRecord
+from pivotbench.client.record import RequestRecord, Stop
 from pivotbench.results import Reason
 
 
@@ -15,7 +15,8 @@ from pivotbench.results import Reason
 class WorkloadPlan:
     """One workload: a prompt file (kind text), or lengths of prompts in tokens (kind synthetic).
 
-    Each ``concurrency`` is a closed loop, each ``rate`` (requests a second) an open one. ``shared_prefix`` is
+    Each ``concurrency`` is a closed loop, each ``rate`` (requests a second) an open one. ``stop``: an answer
+    ends at ``output_tokens``, or at its natural end and there at the latest. ``shared_prefix`` is
     the share of each synthetic prompt that all prompts of a run have in common.
     """
 
@@ -27,6 +28,7 @@ class WorkloadPlan:
     prompts: Path | None = None
     prompt_tokens: tuple[int, ...] = ()
     shared_prefix: float = 0.0
+    stop: Stop = "length"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class LoadPlan:
                     prompts=Path(workload["prompts"]) if workload.get("prompts") else None,
                     prompt_tokens=tuple(int(n) for n in workload.get("prompt_tokens") or ()),
                     shared_prefix=float(workload.get("shared_prefix") or 0.0),
+                    stop=workload.get("stop", "length"),
                 )
                 for name, workload in sorted(data["workloads"].items())
             ),

@@ -7,6 +7,8 @@ from typing import Literal
 
 from pivotbench.client.dialects import Chunk
 
+# Where an answer ends: at the length asked for, or where the model ends it.
+Stop = Literal["length", "natural"]
 RequestStatus = Literal["ok", "failed", "short", "timeout", "cut"]
 
 
@@ -25,6 +27,7 @@ class Identity:
     rate_per_second: float | None = None
     turn: int = 0
     intended_seconds: float | None = None
+    stop: Stop = "length"
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,12 @@ class RequestRecord:
     when it began to leave on an open connection, a chunk's when its last byte reached this machine.
 
     ``status``: ok; failed (refused, broken, an HTTP or a reported error); short (ended without a finish
-    reason, without the stream's end mark, or with fewer tokens than were asked for); timeout; cut (our own
-    end of the measured time). ttft, tpot and e2e are null unless ok, so that a broken answer is never a
-    fast one. ``measured`` is true for a request of the measured series that ended within the measured time.
-    ``chunk_tokens`` sum to ``output_tokens``, the server's count, where it is known. ttft and e2e run from
-    ``intended_seconds`` where there is one (open loop), else from ``sent_seconds``. ``prompt_ids_sent`` is
-    the length of a prompt that was sent as token ids.
+    reason, without the stream's end mark, or with fewer tokens than were asked for where ``stop`` is length);
+    timeout; cut (our own end of the measured time). ttft, tpot and e2e are null unless ok, so that a broken
+    answer is never a fast one. ``measured`` is true for a request of the measured series that ended within
+    the measured time. ``chunk_tokens`` sum to ``output_tokens``, the server's count, where it is known. ttft
+    and e2e run from ``intended_seconds`` where there is one (open loop), else from ``sent_seconds``.
+    ``prompt_ids_sent`` is the length of a prompt that was sent as token ids.
     """
 
     workload: str
@@ -71,6 +74,7 @@ class RequestRecord:
     turn: int = 0
     intended_seconds: float | None = None
     prompt_ids_sent: int | None = None
+    stop: Stop = "length"
 
 
 def whole_text(chunks: list[Chunk]) -> str:

@@ -21,6 +21,7 @@ from pivotbench.client.lag import is_client_bound
 from pivotbench.client.loop import Measured
 from pivotbench.client.percentiles import percentile, spread
 from pivotbench.client.record import RequestRecord
+from pivotbench.client.unanswered import unanswered
 from pivotbench.client.warnings import RunWarning, warn
 
 # Pieces of one burst (the tokens of one verify step) that reach the client this close together are one
@@ -58,6 +59,7 @@ def run_entry(
         "text": by_text,
     }
     open_loop = open_loop_figures(records, measured)
+    never = unanswered(counted)
     first = records[0]
     return {
         "workload": first.workload,
@@ -65,6 +67,8 @@ def run_entry(
         "concurrency": first.concurrency,
         "rate_per_second": first.rate_per_second,
         "open_loop": open_loop,
+        "stop": first.stop,
+        "ended_naturally": sum(r.finish_reason == "stop" for r in ok) if first.stop == "natural" else None,
         "warmup": {
             "requests": measured.warmup_requests,
             "seconds": measured.warmup_seconds,
@@ -77,6 +81,7 @@ def run_entry(
             "short": status["short"],
             "timeout": status["timeout"],
         },
+        "unanswered": never,
         "output_tokens": tokens,
         "prompt_tokens": {
             "server": total(r.prompt_tokens for r in ok),
@@ -99,7 +104,7 @@ def run_entry(
             "token_gap_seconds": gap,
             "cpu_percent": measured.client_cpu_percent,
         },
-        "warnings": _warnings(counted, ok, measured, tokens, open_loop, bound),
+        "warnings": _warnings(counted, ok, measured, tokens, never, open_loop, bound),
     }
 
 
@@ -173,6 +178,7 @@ def _warnings(
     ok: Sequence[RequestRecord],
     measured: Measured,
     tokens: dict[str, Any],
+    never: Sequence[str],
     open_loop: dict[str, Any] | None,
     bound: bool,
 ) -> list[str]:
@@ -180,6 +186,8 @@ def _warnings(
     cached = sum((r.cached_tokens or 0) > CACHED_SHARE_NOTED * (r.prompt_tokens or 0) for r in salted)
     server, stream = tokens["server"], tokens["stream"]
     text = tokens["text"] or {"answers": 0, "tokens": 0, "server": 0}
+    # The token that ends an answer has no text.
+    ends = text["answers"] if any(r.stop == "natural" for r in ok) else 0
     synthetic = [r for r in ok if r.kind == "synthetic"]
     # A server may put one token of its own, which begins every text, before the ids it was sent.
     wrong = [
@@ -193,9 +201,11 @@ def _warnings(
         RunWarning.UNSTABLE_WARMUP: measured.begin_seconds is not None and not measured.warmup_stable,
         RunWarning.CLIENT_BOUND: bound,
         RunWarning.REQUESTS_LOST: len(ok) < len(counted),
+        RunWarning.UNANSWERED: bool(never),
         RunWarning.COUNTS_DIFFER: server is not None and server != stream,
         RunWarning.NO_SERVER_COUNT: bool(ok) and server is None,
-        RunWarning.TEXT_DIFFERS: abs(text["tokens"] - text["server"]) > TEXT_COUNT_TOLERANCE * text["server"],
+        RunWarning.TEXT_DIFFERS: abs(text["tokens"] - text["server"]) - ends
+        > TEXT_COUNT_TOLERANCE * text["server"],
         RunWarning.CACHED_PROMPTS: cached > 0,
         RunWarning.APPROXIMATE_LENGTHS: any(r.prompt_ids_sent is None for r in synthetic),
         RunWarning.WRONG_LENGTHS: bool(wrong),
@@ -207,6 +217,7 @@ def _warnings(
             which,
             lost=len(counted) - len(ok),
             sent=len(counted),
+            unanswered="; ".join(never),
             server=server,
             stream=stream,
             cached=cached,

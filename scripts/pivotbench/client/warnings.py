@@ -11,6 +11,7 @@ class RunWarning(StrEnum):
     UNSTABLE_WARMUP = "unstable_warmup"
     CLIENT_BOUND = "client_bound"
     REQUESTS_LOST = "requests_lost"
+    UNANSWERED = "unanswered"
     COUNTS_DIFFER = "counts_differ"
     NO_SERVER_COUNT = "no_server_count"
     TEXT_DIFFERS = "text_differs"
@@ -26,6 +27,9 @@ TEXTS = {
     RunWarning.UNSTABLE_WARMUP: "the rate had not settled when the warm-up's time was up",
     RunWarning.CLIENT_BOUND: "the client woke later than a token takes: this run measures the client",
     RunWarning.REQUESTS_LOST: "{lost} of {sent} requests failed, stopped short or timed out",
+    RunWarning.UNANSWERED: (
+        "failed whenever sent: {unanswered}; what is left is not the load that was asked for, and not ranked"
+    ),
     RunWarning.COUNTS_DIFFER: (
         "the server counts {server} output tokens, its streams {stream}; the server's count is used"
     ),

@@ -67,7 +67,7 @@ def inspect(
 def inspect_load_text(text: str) -> list[Finding]:
     """Return every finding on a text received under load.
 
-    There every answer is driven past its natural end, and small models then loop, or draw lines, without
+    There most answers are driven past their natural end, and small models then loop, or draw lines, without
     anything being broken: that is suspect, and its share among the answers says something only next to the
     reference's. Bad is what is bad anywhere.
     """

@@ -62,6 +62,15 @@ def try_lock(path: Path, *, shared: bool = False) -> int | None:
     return descriptor
 
 
+def is_held(path: Path) -> bool:
+    """Return whether somebody holds the lock on ``path``."""
+    descriptor = try_lock(path)
+    if descriptor is None:
+        return True
+    os.close(descriptor)
+    return False
+
+
 class DeviceLocks:
     """Locks on some of a host's devices, held until ``release`` or the death of every holder."""
 

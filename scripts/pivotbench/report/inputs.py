@@ -12,15 +12,20 @@ from pivotbench.decision import SCHEMA
 from pivotbench.errors import UserError
 from pivotbench.evidence import CellFiles, read_cell
 from pivotbench.files import read_json
+from pivotbench.raw_files import altered
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """A decision with the samples and the stage files it rests on."""
+    """A decision with the samples and the stage files it rests on.
+
+    ``altered``: a line for each raw file that is not the one its stage wrote.
+    """
 
     decision: dict[str, Any]
     measurements: pd.DataFrame
     cells: list[CellFiles]
+    altered: list[str]
 
 
 def read_inputs(results: Path) -> Inputs:
@@ -29,7 +34,8 @@ def read_inputs(results: Path) -> Inputs:
     for needed in (decision, measurements):
         if not needed.is_file():
             raise UserError(f"{needed}: missing; run `snakemake --cores 1 {needed}` first")
-    cells = [read_cell(folder) for folder in evidence_folders(results)]
+    folders = evidence_folders(results)
+    cells = [read_cell(folder) for folder in folders]
     decided = read_json(decision)
     if decided["schema"] != SCHEMA:
         raise UserError(
@@ -40,7 +46,16 @@ def read_inputs(results: Path) -> Inputs:
         table = pd.read_parquet(measurements)
     except (OSError, ValueError) as error:
         raise UserError(f"{measurements}: cannot be read ({error}); remove it and run again") from None
-    return Inputs(decided, table, cells)
+    return Inputs(decided, table, cells, _altered(folders, cells))
+
+
+def _altered(folders: list[Path], cells: list[CellFiles]) -> list[str]:
+    records = [
+        (folder, (cell.throughput or {}).get(key))
+        for folder, cell in zip(folders, cells, strict=True)
+        for key in ("requests_file", "telemetry_file")
+    ]
+    return [fault for folder, recorded in records if (fault := altered(folder, recorded))]
 
 
 def evidence_folders(results: Path) -> list[Path]:

@@ -31,8 +31,16 @@ from pivotbench.results import STAGES
 PHASE_TITLES = {"backends": "Backends", "speculative": "Speculation on the winner"}
 
 
-def render(decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Sequence[CellFiles]) -> str:
-    """Return the report. Nothing that a model or a server wrote is ever run: text stays text."""
+def render(
+    decision: Mapping[str, Any],
+    measurements: pd.DataFrame,
+    cells: Sequence[CellFiles],
+    altered: Sequence[str] = (),
+) -> str:
+    """Return the report. Nothing that a model or a server wrote is ever run: text stays text.
+
+    ``altered``: a line for each raw file that is not the one its stage wrote.
+    """
     charts = {name: chart.to_dict() for name, chart in build_charts(decision, measurements, cells).items()}
     scripts = {"vega": vega(), "behaviour": text_of("charts.js"), "copying": text_of("copy.js")}
     template = templates().get_template("report.html.j2")
@@ -55,6 +63,7 @@ def render(decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Seque
         hardware=hardware_table(decision["metric"], cells),
         environment=environment_rows(decision["environment"]),
         measured=measured_on(cells),
+        altered=altered,
         version=__version__,
         number=number,
         percent=percent,
@@ -76,7 +85,11 @@ def measured_on(cells: Sequence[CellFiles]) -> str:
 
 
 def write_report(
-    path: Path, decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Sequence[CellFiles]
+    path: Path,
+    decision: Mapping[str, Any],
+    measurements: pd.DataFrame,
+    cells: Sequence[CellFiles],
+    altered: Sequence[str] = (),
 ) -> None:
-    """Write the report whole or not at all."""
-    write_text(path, render(decision, measurements, cells))
+    """Write the report whole or not at all; see render."""
+    write_text(path, render(decision, measurements, cells, altered))

@@ -14,6 +14,7 @@ from pivotbench.study.json_lines import read_objects
 # All of it is handed to the smoke stage on its command line.
 MAX_BYTES = 16 << 10
 _KEYS = ("id", "prompt", "continuation")
+_EXAMPLE = '{"id": ..., "prompt": ..., "continuation": ...}'
 
 
 def read_continuations(file: Path, shown: Path | None = None) -> list[dict[str, str]]:
@@ -29,17 +30,19 @@ def read_continuations(file: Path, shown: Path | None = None) -> list[dict[str, 
         file,
         shown,
         keys=_KEYS,
-        example='{"id": ..., "prompt": ..., "continuation": ...}',
+        example=_EXAMPLE,
         max_bytes=MAX_BYTES,
         too_large=f"larger than {MAX_BYTES >> 10} KiB; a few short ones are enough",
     ):
         for key in _KEYS:
-            if not isinstance(entry.get(key), str) or not entry[key].strip():
+            if key not in entry:
+                raise UserError(f"{where}: {key}: is missing; write {_EXAMPLE}")
+            if not isinstance(entry[key], str) or not entry[key].strip():
                 raise UserError(f"{where}: {key}: must be text that is not blank")
         if entry["id"] in lines:
             raise UserError(f"{where}: the same id as line {lines[entry['id']]}; give each its own")
         lines[entry["id"]] = number
         found.append(entry)
     if not found:
-        raise UserError(f"{shown}:1: holds no continuation; write one JSON object a line")
+        raise UserError(f"{shown}:1: holds no continuation; write a line such as {_EXAMPLE}")
     return found

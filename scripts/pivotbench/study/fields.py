@@ -101,9 +101,29 @@ def as_shown(file: Path, info: ValidationInfo) -> Path:
     return folder / file.relative_to(folder.absolute()) if file.is_relative_to(folder.absolute()) else file
 
 
+def check_reachable(path: Path, *at: str | int) -> Path:
+    """Return a path that can be looked at, be it there or not; raise a refusal for any other."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return path
+    except OSError as error:
+        raise refusal(f"cannot be looked at: {error.strerror}: {quoted(str(path))}", *at) from None
+    return path
+
+
+def check_file(path: Path, info: ValidationInfo, *at: str | int) -> Path:
+    """Return the path of a file that is there; raise a refusal otherwise."""
+    if path.is_dir():
+        raise refusal(f"{as_shown(path, info)} is a folder; name a file in it", *at)
+    if not path.is_file():
+        raise refusal(f"no such file: {as_shown(path, info)} (paths start from the study's folder)", *at)
+    return path
+
+
 def _resolve(value: Any, info: ValidationInfo) -> Any:
     if isinstance(value, str) and value.strip() and value.isprintable():
-        return resolve(value, folder_of(info))
+        return check_reachable(resolve(value, folder_of(info)))
     if isinstance(value, Path):
         return value
     raise refusal("must be the path of a file")

@@ -23,6 +23,7 @@ from pivotbench.study.fields import (
     Name,
     Strict,
     StudyPath,
+    check_reachable,
     folder_of,
     refusal,
     resolve,
@@ -33,7 +34,8 @@ from pivotbench.study.throughput import Throughput
 from pivotbench.study.wording import listed, quoted, suggestion
 
 _LOCAL = ("/", "./", "../", "~")
-_HUB_ID = r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?"
+# Each part of it has 96 characters at most.
+_HUB_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?"
 
 
 def is_local(path: str) -> bool:
@@ -93,6 +95,8 @@ class Model(Strict):
                 PurePosixPath(self.file).is_absolute() or ".." in PurePosixPath(self.file).parts
             ):
                 raise refusal("must be a path inside the package", "file")
+            # Its last part is the name under which the cache keeps it.
+            check_reachable(Path(PurePosixPath(self.file or "").name), "file")
         else:
             for key in ("file", "sha256"):
                 if getattr(self, key) is not None:
@@ -106,6 +110,7 @@ class Model(Strict):
         if is_local(path):
             if self.revision is not None:
                 raise refusal("revision belongs to a hub id; path is local", "revision")
+            check_reachable(resolve(path, self._folder), "path")
         elif not re.fullmatch(_HUB_ID, path):
             raise refusal(f"{quoted(path)} is no hub id (org/model); begin a local path with ./", "path")
 

@@ -19,6 +19,7 @@ from pivotbench.study.fields import (
     StudyPath,
     Text,
     as_shown,
+    check_file,
     refusal,
 )
 
@@ -74,9 +75,7 @@ class Smoke(Strict):
     @classmethod
     def _can_be_read(cls, file: Path | None, info: ValidationInfo) -> Path | None:
         if file is not None:
-            if not file.is_file():
-                raise refusal(f"no such file: {file}")
-            read_continuations(file, as_shown(file, info))
+            read_continuations(check_file(file, info), as_shown(file, info))
         return file
 
     @model_validator(mode="after")

@@ -20,6 +20,7 @@ from pivotbench.study.fields import (
     Strict,
     StudyPath,
     as_shown,
+    check_file,
     check_name,
     refusal,
 )
@@ -78,6 +79,12 @@ class Workload(Strict):
     output_tokens: Annotated[int, Field(ge=2, le=MOST_TOKENS)] = Field(
         description="Longest answer, in tokens; at least 2."
     )
+    stop: Literal["length", "natural"] = Field(
+        default="length",
+        description="Where an answer ends. length: at output_tokens, be it beyond the model's own end, so "
+        "that every configuration writes equally much. natural: where the model ends it, at output_tokens "
+        "at the latest, so that acceptance of drafts is that of real answers; for kind text.",
+    )
     concurrency: Concurrencies = Field(
         default_factory=list,
         description="Closed loop: numbers of requests in flight, each measured on its own.",
@@ -104,14 +111,15 @@ class Workload(Strict):
                 raise refusal("belongs to kind synthetic; kind text takes prompts", "prompt_tokens")
             if self.shared_prefix:
                 raise refusal("belongs to kind synthetic; kind text takes prompts", "shared_prefix")
-            if not self.prompts.is_file():
-                raise refusal(f"no such file: {self.prompts}", "prompts")
+            check_file(self.prompts, info, "prompts")
             read_prompts(self.prompts, as_shown(self.prompts, info), conversations=not self.rate)
         else:
             if self.prompt_tokens is None:
                 raise refusal("kind synthetic needs prompt_tokens")
             if self.prompts is not None:
                 raise refusal("belongs to kind text; kind synthetic takes prompt_tokens", "prompts")
+            if self.stop != "length":
+                raise refusal("random tokens have no natural end; kind synthetic stops at length", "stop")
         return self
 
 

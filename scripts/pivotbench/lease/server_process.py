@@ -1,0 +1,95 @@
+"""One server's processes: started, found again wherever they went, their log and their end."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from pivotbench.lease.processes import (
+    MARKER,
+    Ending,
+    Identity,
+    descendants,
+    end,
+    marked,
+    reap,
+    resident_mib,
+)
+from pivotbench.lease.state import marker_value
+
+LOG_PART_BYTES = 16 << 20
+PR_SET_PDEATHSIG = 1
+
+
+class ServerProcess:
+    """The process that a supervisor started, and all that came of it.
+
+    ``guard`` is the supervisor's other child: never one of the server's, and collected by its owner.
+    """
+
+    def __init__(self, launch_id: str, log: Path) -> None:
+        self.marker = marker_value(launch_id)
+        self.log = log
+        self.process: subprocess.Popen[bytes] | None = None
+        self.guard: subprocess.Popen[bytes] | None = None
+        self.known: set[Identity] = set()
+
+    def start(self, argv: Sequence[str], environment: dict[str, str]) -> None:
+        """Start the server with its output in the log; raises OSError where it cannot be started."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**environment, MARKER: self.marker},
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
+            )
+
+    def processes(self) -> set[Identity]:
+        """Return every living process of the server, by descent, by marker and from memory."""
+        mine = {Identity.own()} | ({i} if self.guard and (i := Identity.of(self.guard.pid)) else set())
+        found = descendants(os.getpid()) | marked(self.marker)
+        return (found | {p for p in self.known if p.alive()}) - mine
+
+    def note_processes(self) -> bool:
+        """Remember the processes there are; return whether one is new."""
+        found = self.processes() - self.known
+        self.known |= found
+        return bool(found)
+
+    def resident_mib(self) -> int:
+        """Return the memory that the server's processes hold on the host, in MiB."""
+        return sum(resident_mib(p.pid) for p in self.processes())
+
+    def log_lines(self) -> list[str]:
+        """Return the log from its beginning, where causes stand, without the middle of a huge one."""
+        try:
+            with self.log.open("rb") as stream:
+                head = stream.read(LOG_PART_BYTES)
+                size = stream.seek(0, os.SEEK_END)
+                stream.seek(max(len(head), size - LOG_PART_BYTES))
+                text = head + stream.read()
+        except OSError:
+            return []
+        return text.decode(errors="replace").splitlines()
+
+    def end(self, grace_seconds: float) -> Ending:
+        """End all of the server: SIGTERM and a grace, then SIGKILL."""
+        return end(self.processes, grace_seconds=grace_seconds, collect=self._collect)
+
+    def _collect(self) -> None:
+        children = [child for child in (self.process, self.guard) if child is not None]
+        for child in children:
+            child.poll()
+        reap(keep=frozenset(child.pid for child in children if child.returncode is None))
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,77 @@
+"""A stage file is evidence only with the keys that its readers rely on; else one line says what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factory import GARBAGE, UNSUPPORTED, Cell, write_cell
+from pivotbench.errors import UserError
+from pivotbench.results import STAGES
+from pivotbench.stage_files import load_stage, read_stage
+
+Change = Callable[[dict[str, Any]], object]
+
+DAMAGED: list[tuple[str, str, Change, str]] = [
+    ("a schema alone", "throughput", lambda d: [d.pop(k) for k in list(d) if k != "schema"], "status: field"),
+    ("another version", "launch", lambda d: d.update(schema="pivotbench/launch/99"), "with the schema"),
+    ("another stage", "smoke", lambda d: d.update(schema="pivotbench/launch/1"), "with the schema"),
+    ("a made-up status", "smoke", lambda d: d.update(status="good"), "status: input should be"),
+    ("no fingerprint", "smoke", lambda d: d.pop("fingerprint"), "fingerprint: field required"),
+    ("a failure without reason", "smoke", lambda d: d.update(status="failed"), "failed without a reason"),
+    ("half a reason", "smoke", lambda d: d.update(status="failed", reason={}), "reason.code: field"),
+    ("no cell", "throughput", lambda d: d.pop("cell"), "cell: field required"),
+    ("a time that is none", "launch", lambda d: d.update(started="soon"), "started: "),
+    ("a time without zone", "launch", lambda d: d.update(ended="2026-03-02T09:00:00"), "without its zone"),
+    ("no environment", "launch", lambda d: d.pop("environment"), "environment: field required"),
+    ("a server without id", "launch", lambda d: d.update(server={}), "server.launch_id: field"),
+    ("runs a number", "throughput", lambda d: d.update(runs=3), "runs: input should be"),
+    ("an empty run", "throughput", lambda d: d.update(runs=[{}]), "runs.0.workload: field"),
+    (
+        "a window without speed",
+        "throughput",
+        lambda d: d["runs"][0]["windows"][1].clear(),
+        "window: field",
+    ),
+    ("prompts without texts", "smoke", lambda d: d.update(prompts=[{}]), "prompts.0.ask: field"),
+]
+
+
+def write(root: Path) -> Path:
+    return write_cell(root, "s", Cell("backends", "a", 1, {("chat", 1): 100.0}))
+
+
+def test_what_the_stages_write_can_be_read(tmp_path: Path) -> None:
+    folders = [write(tmp_path)]
+    for stage, reason in (("launch", UNSUPPORTED), ("smoke", GARBAGE)):
+        folders.append(write_cell(tmp_path, "s", Cell("backends", stage, 1, failed=stage, reason=reason)))
+    assert all(load_stage(folder / f"{stage}.json")["status"] for folder in folders for stage in STAGES)
+
+
+@pytest.mark.parametrize(("stage", "change", "words"), [c[1:] for c in DAMAGED], ids=[c[0] for c in DAMAGED])
+def test_a_damaged_stage_file_is_one_line_and_no_evidence(
+    tmp_path: Path, stage: str, change: Change, words: str
+) -> None:
+    path = write(tmp_path) / f"{stage}.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError) as caught:
+        load_stage(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+    assert read_stage(path) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "[" * 100_000], ids=["empty", "cut off", "a list", "deep"])
+def test_what_is_no_object_is_no_evidence(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path) / "smoke.json"
+    path.write_text(text)
+    assert read_stage(path) is None
+    path.unlink()
+    with pytest.raises(UserError, match=r"smoke\.json: missing$"):
+        load_stage(path)
