@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_model_shape import DEEPSEEK_V3, QWEN3_8B, QWEN3_NEXT_80B_A3B
 
+from factory import Cell, stage_files
 from pivotbench.engines.rules import rules_of
 from pivotbench.preflight import Preflight, known_kinds, preflight
 from pivotbench.report.outcomes import outcomes
@@ -218,7 +219,7 @@ def test_of_a_server_that_was_never_launched_there_is_nothing_to_stop(
 def test_a_refused_launch_is_tried_once_the_study_no_longer_refuses(tmp_path: Path) -> None:
     path = tmp_path / "launch.json"
     refused = {"code": "preflight_refused", "kind": "deterministic", "message": ""}
-    content = {"schema": "pivotbench/launch/1", "status": "failed", "reason": refused}
+    content = stage_files("sim", Cell("backends", "a", 1))["launch"] | {"status": "failed", "reason": refused}
     path.write_text(json.dumps(content))
     assert "no longer refuses" in str(Judge(None, gpus=1).refused_before(path))
     path.write_text(json.dumps(content | {"reason": None, "status": "ok"}))
