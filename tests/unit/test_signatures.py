@@ -106,7 +106,7 @@ def _codes(path: Path) -> set[str]:
         if name == "_row" and isinstance(first, ast.Tuple):
             first = first.elts[-1]
         elif not (
-            name in ("Reason", "Reason.of", "self._stop", "self._as_the_log_tells")
+            name in ("Reason", "Reason.of", "self._stop", "as_the_log_tells")
             or (name == "self._fail" and path.parent.name == "lease")
         ):
             continue
