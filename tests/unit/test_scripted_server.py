@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 import scripted
-from pivotbench.client import LoadPlan, measure
+from pivotbench.client import LoadPlan, generate, measure, spoken
 from pivotbench.engines.sglang import SGLANG
 
 Flags = dict[str, Any]
@@ -416,3 +416,21 @@ def test_synthetic_prompts_are_exact_in_sglangs_own_dialect(start: Start) -> Non
     )
     assert outcome.reason is None
     assert {r.prompt_tokens for r in outcome.records if r.status == "ok"} == {24}
+
+
+def test_a_server_that_fails_to_tell_the_chat_form_is_asked_in_the_next_dialect(start: Start) -> None:
+    well, ill = start(), start(script=("no-chat-form",))
+    assert spoken(f"http://127.0.0.1:{well.port}", "ours", SGLANG.dialects) == (list(SGLANG.dialects), None)
+    left, why = spoken(f"http://127.0.0.1:{ill.port}", "ours", SGLANG.dialects)
+    assert left == list(SGLANG.dialects[1:])
+    assert why is not None and "HTTP 500" in why and left[0] in why
+    url = f"http://127.0.0.1:{ill.port}"
+    said = generate(url, left[0], "ours", ["What is 2+2?"], 16, alive=lambda: True)
+    assert "4" in said.answers[0][0].text
+
+
+def test_a_server_that_is_gone_is_left_for_the_requests_to_find_out() -> None:
+    assert spoken(f"http://127.0.0.1:{free_port()}", "ours", SGLANG.dialects) == (
+        list(SGLANG.dialects),
+        None,
+    )

@@ -5,6 +5,7 @@ from pivotbench.client.load import measure
 from pivotbench.client.parquet import read_requests, write_requests
 from pivotbench.client.plan import LoadOutcome, LoadPlan, WorkloadPlan
 from pivotbench.client.record import RequestRecord
+from pivotbench.client.spoken import spoken
 
 __all__ = [
     "Answer",
@@ -16,5 +17,6 @@ __all__ = [
     "generate",
     "measure",
     "read_requests",
+    "spoken",
     "write_requests",
 ]

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pivotbench.client import Answer, generate
+from pivotbench.client import Answer, generate, spoken
 from pivotbench.detectors import first_token_collapse, inspect
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import Alternative, Engine
@@ -42,9 +42,12 @@ def smoke(context: Context) -> None:
     try:
         engine = get_engine(context.request["engine"])
         prompts = context.work["prompts"]
+        dialects, unspoken = spoken(server.url, server.served_name, engine.dialects)
+        if unspoken:
+            context.say(unspoken)
         said = generate(
             server.url,
-            engine.dialects[0],
+            dialects[0],
             server.served_name,
             [p["ask"] for p in prompts],
             context.work["max_tokens"],
@@ -67,6 +70,8 @@ def smoke(context: Context) -> None:
             continuations=followed,
             repeatability=_repeatability(judged),
             logprobs_refused=said.logprobs_refused,
+            dialect=dialects[0],
+            unspoken=unspoken,
             speed_only=speed_only,
         )
     finally:

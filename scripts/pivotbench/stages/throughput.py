@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pivotbench.client import LoadPlan, measure, write_requests
+from pivotbench.client import LoadPlan, measure, spoken, write_requests
 from pivotbench.client.witness import Witness
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import ENDPOINTS, simulates_drafts
@@ -39,7 +39,8 @@ def throughput(context: Context) -> None:
         plan = _plan(context)
         engine = get_engine(context.request["engine"])
         endpoint = context.work.get("endpoint")
-        dialects = engine.dialects if endpoint is None else (ENDPOINTS[endpoint],)
+        asked = engine.dialects if endpoint is None else (ENDPOINTS[endpoint],)
+        dialects, unspoken = spoken(server.url, server.served_name, asked)
         with Sampler(server.gpus(), server.pids) as sampler:
             witness = Witness(sampler, lambda: engine.draft_counters(server.url))
             outcome = measure(
@@ -65,6 +66,8 @@ def throughput(context: Context) -> None:
             requests_file=write_requests(raw, outcome.records) if outcome.records else None,
             telemetry_file=write_readings(seen, witness.runs) if witness.runs else None,
             speed_only=speed_only,
+            dialect=dialects[0],
+            unspoken=unspoken,
         )
     finally:
         server.release()

@@ -71,6 +71,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _tokenize(self, asked: dict[str, Any]) -> None:
         """Give the tokens of a text, or of messages in chat form."""
+        if self.server.script.no_chat_form:
+            self._json({"detail": "Internal Server Error"}, 500)
+            return
         text = asked.get("prompt") or "\n".join(str(m["content"]) for m in asked["messages"])
         ids = self.server.tokenize(text)
         self._json({"tokens": ids, "count": len(ids), "max_model_len": 4096})

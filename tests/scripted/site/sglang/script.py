@@ -29,6 +29,7 @@ class Script:
     wrong: int = 0
     logit_shift: float = 0.0
     no_logprobs: bool = False
+    no_chat_form: bool = False
     die_after: int = 0
     die_at: int = 0
     hang_after: int = 0
