@@ -112,6 +112,7 @@ def decided(
         "metric": {
             "workloads": {"repetitive": 1.0, "free": 1.0},
             "concurrency": 1,
+            "goodput": None,
             "margin": 0.1,
             "confidence": 0.95,
             "unit": "output tok/s",
@@ -133,6 +134,11 @@ def decided(
                 "mean_tok_s": s,
                 "ci": [s * 0.96, s * 1.04] if rounds > 1 else None,
                 "rounds": rounds,
+                "by_round": [
+                    {"round": r, "tok_s": noisy(s, 0.02, "metric", n, r)} for r in range(1, rounds + 1)
+                ],
+                "at_least": False,
+                "largest_load": None,
             }
             for n, s in speeds.items()
         ],
@@ -166,6 +172,13 @@ def decided(
             "by_workload": [],
             "reason": "it ran on the CPU, whose memory bandwidth is not recorded",
         },
+        "regions": regions(speeds, drafting),
+        "pareto": [
+            operating_point(w, f"{names[0]}+ngram-simple" if drafting and w == "repetitive" else names[0], c)
+            for w in ("free", "repetitive")
+            for c in (1, 4)
+            if names
+        ],
         "open_loop": [
             at_a_rate(name, rate, sustained=max(0, rounds - behind) if rate > 1 else rounds, rounds=rounds)
             for rate in (0.5, 2.0)
@@ -198,6 +211,78 @@ def decided(
             "backends, round 1: all have a value",
             "backends, round 2: no-repack is slower; the rest go on",
         ],
+    }
+
+
+def regions(speeds: Mapping[str, float], drafting: Sequence[str]) -> dict[str, Any]:
+    """Return the first as best at every load, with speculation on repetitive text, which is a crossing."""
+    if not speeds:
+        return {"confidence": 0.95, "statement": "Exploratory", "by_load": [], "best": [], "crossings": []}
+    first, *others = speeds
+    drafts = f"{first}+ngram-simple"
+    by_load = [
+        {
+            "phase": "backends",
+            "workload": w,
+            "concurrency": c,
+            "decides": w is None and c == 1,
+            "best": first,
+            "mean_tok_s": speeds[first],
+            "standing": "leads" if others else "alone",
+            "others": [
+                {
+                    "configuration": n,
+                    "mean_tok_s": speeds[n],
+                    "ratio": speeds[n] / speeds[first],
+                    "ci": [0.9 * speeds[n] / speeds[first], 0.99],
+                    "verdict": "slower",
+                }
+                for n in others
+            ],
+        }
+        for w in ("free", "repetitive", None)
+        for c in (1, 4)
+    ]
+    best = [
+        {
+            **{key: load[key] for key in ("workload", "concurrency", "decides", "mean_tok_s")},
+            "configuration": drafts if drafting and load["workload"] == "repetitive" else first,
+            "standing": load["standing"],
+            "equivalent": [],
+            "undecided": [],
+        }
+        for load in by_load
+    ]
+    crossing = {
+        "phase": "speculative",
+        "along": "workload",
+        "a": f"{first}+none",
+        "b": drafts,
+        "a_ahead_at": {"workload": "free", "concurrency": 1},
+        "b_ahead_at": {"workload": "repetitive", "concurrency": 1},
+        "verdict": "crossing",
+    }
+    return {
+        "confidence": 0.95,
+        "statement": "Exploratory: all verdicts by load hold together with 95 % confidence",
+        "by_load": by_load,
+        "best": best,
+        "crossings": [crossing] if drafting else [],
+    }
+
+
+def operating_point(workload: str, name: str, concurrency: int) -> dict[str, Any]:
+    """Return a point of the Pareto set."""
+    return {
+        "workload": workload,
+        "configuration": name,
+        "concurrency": concurrency,
+        "output_tok_s": 90.0 * concurrency**0.4,
+        "output_tok_s_per_gpu": None,
+        "tok_s_per_user": 90.0 / concurrency**0.6,
+        "tpot_p50_seconds": concurrency**0.6 / 90.0,
+        "ttft_p50_seconds": 0.05 * concurrency,
+        "ttft_p99_seconds": 0.055 * concurrency,
     }
 
 

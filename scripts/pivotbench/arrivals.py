@@ -1,7 +1,7 @@
 """What runs at a rate of arrivals show of each configuration, pooled over its rounds.
 
-Rates decide nothing: there the arrivals set the speed. They tell how long people would wait, and whether the
-server keeps up at all.
+By themselves rates decide nothing: there the arrivals set the speed. They tell how long people would wait,
+and whether the server keeps up at all; the largest that meets a study's limits gives its ``goodput``.
 """
 
 from __future__ import annotations

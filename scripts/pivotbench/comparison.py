@@ -16,13 +16,20 @@ Verdict = Literal["faster", "slower", "equivalent", "undecided", "not_comparable
 
 @dataclass(frozen=True)
 class Subject:
-    """One configuration that may be compared: its metric by round and the servers it ran on."""
+    """One configuration that may be compared: its metric by round and the servers it ran on.
+
+    ``at_least``, ``at_most``: in some round the metric is known only to be as high or as low as that, so that
+    more or less is no finding; ``between``: only well enough to be ordered, so that equal is none.
+    """
 
     configuration: str
     rounds: Rounds
     unranked: Mapping[int, str] = field(default_factory=dict)
     environments: frozenset[str] = frozenset()
     serving: Serving = field(default_factory=Serving)
+    at_least: bool = False
+    at_most: bool = False
+    between: bool = False
 
 
 @dataclass(frozen=True)

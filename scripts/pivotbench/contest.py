@@ -25,11 +25,19 @@ from pivotbench.engines.spelling import Spelling
 from pivotbench.evidence import CellFiles
 from pivotbench.fairness import Load, Serving, confounders, load_of, unfair
 from pivotbench.files import canonical_json
+from pivotbench.goodput import goodput_values
 from pivotbench.host import comparable_part
 from pivotbench.measurements import rows
 from pivotbench.metric import metric_values
 from pivotbench.spending import Risk
-from pivotbench.statistics import Noise, chance_above_margin, chances_to_settle, fit, pooled_noise
+from pivotbench.statistics import (
+    Noise,
+    chance_above_margin,
+    chances_to_settle,
+    fit,
+    geometric_mean,
+    pooled_noise,
+)
 
 # Of settling a pair within the rounds left. Equals are a finding; of a loser, the choice knows enough.
 CHANCE_OF_EQUALS = 0.25
@@ -43,11 +51,12 @@ class Contest:
     """The state of one phase.
 
     ``alive``: configurations not eliminated, sorted by name. ``ranked``: those of them that have a metric
-    value and ran in the phase's main environment, fastest mean first (ties by name); ``by`` holds their
-    fitted rounds and what any two of them are judged by. ``comparisons``: over how many pairs the risk is
-    divided. ``agreement``: what the answers of those that work show; who is out by them is among the
-    ``eliminated``. ``load``: what the metric is measured under; ``spelling``: the engine's names for what
-    limits it.
+    value and ran in the phase's main environment, fastest mean first (ties by name), behind all others those
+    of Subject.at_most; ``by`` holds their fitted rounds and what any two of them are judged by.
+    ``comparisons``: over how many pairs the risk is divided. ``agreement``: what the answers of those that
+    work show; who is out by them is among the ``eliminated``. ``load``: what the metric is measured under;
+    ``spelling``: the engine's names for what limits it. ``environment``: the one that most ran in.
+    ``largest_loads``: for goodput, by configuration and workload, the mean over rounds.
     """
 
     phase: str
@@ -62,6 +71,8 @@ class Contest:
     agreement: Agreement
     load: Load
     spelling: Spelling
+    environment: str | None
+    largest_loads: Mapping[str, Mapping[str, float]]
 
     @property
     def leader(self) -> str | None:
@@ -78,6 +89,12 @@ class Contest:
         """How launches of one configuration differ in all, their rounds' effects included."""
         return pooled_noise(self.by.fit.used.values())
 
+    @property
+    def eligible(self) -> tuple[str, ...]:
+        """Who could be chosen: alive, in the environment of the ranked, with the text that has to be kept."""
+        kept = [name for name in self.alive if name not in self.agreement.changed]
+        return tuple(name for name in kept if self.subjects[name].environments == {self.environment})
+
     def mean(self, name: str) -> float:
         """Return a ranked configuration's mean at the average round, tok/s; odd launches do not count."""
         return self.by.fit.mean(name)
@@ -90,10 +107,11 @@ class Contest:
         """
         one, other = self.subjects[a], self.subjects[b]
         result = compare(one, other, self.by)
+        bounded = self._bounded(a, b) if result.verdict == "equivalent" else None
         if result.verdict != "not_comparable":
             if reason := self._unfair(a, b):
                 result = replace(result, verdict="not_comparable", rounds_needed=None, reason=reason)
-            elif reason := self.unjudgeable(a, b):
+            elif reason := self.unjudgeable(a, b) or bounded:
                 result = replace(result, verdict="undecided", rounds_needed=None, reason=reason)
         return replace(result, confounders=confounders(one.serving, other.serving, self.spelling))
 
@@ -103,7 +121,9 @@ class Contest:
         verdict = judge(one, other, self.by).verdict
         if verdict == "not_comparable" or self._unfair(a, b):
             return "not_comparable"
-        return "undecided" if self.unjudgeable(a, b) else verdict
+        if self.unjudgeable(a, b) or (verdict == "equivalent" and self._bounded(a, b)):
+            return "undecided"
+        return verdict
 
     def _unfair(self, a: str, b: str) -> str | None:
         return unfair(self.subjects[a].serving, self.subjects[b].serving, self.load, self.spelling)
@@ -121,7 +141,7 @@ class Contest:
             return True
         horizon, to_best = found.rounds + left, self.by.best in (a, b)
         same, apart = chances_to_settle(found, noise, self.by.risk, self.by.margin, horizon, to_best=to_best)
-        return same >= CHANCE_OF_EQUALS or apart >= CHANCE_OF_LOSERS
+        return (same >= CHANCE_OF_EQUALS and not self._bounded(a, b)) or apart >= CHANCE_OF_LOSERS
 
     def unjudgeable(self, a: str, b: str) -> str | None:
         """Return why no number of rounds would make the pair's figures count, or None."""
@@ -129,7 +149,25 @@ class Contest:
             return "neither random tokens nor text that nobody judged can judge speculation"
         if self.simulated & {a, b}:
             return "the server simulated acceptance"
+        if a in self.by.fit.used and b in self.by.fit.used:
+            ahead, behind = (a, b) if self.mean(a) >= self.mean(b) else (b, a)
+            if self.subjects[behind].at_least or self.subjects[ahead].at_most:
+                return self._bounded(a, b)
         return None
+
+    def _bounded(self, a: str, b: str) -> str | None:
+        """Return that one of the two is known by a bound only, or None: then equal is no finding."""
+        said = [
+            f"the limits {how} in some round of {name}"
+            for name in (a, b)
+            for how, bound in (
+                ("are not crossed by a measured load", self.subjects[name].at_least),
+                ("are missed at the least load", self.subjects[name].at_most),
+                ("are crossed below a rate that is not sustained", self.subjects[name].between),
+            )
+            if bound
+        ]
+        return "; ".join(said) or None
 
 
 def contest(
@@ -147,7 +185,12 @@ def contest(
     gone = {e["configuration"] for e in out}
     alive = tuple(sorted({c.configuration for c in cells} - gone))
     table = rows(c for c in cells if c.configuration in alive)
-    values, hardware = metric_values(rules, table), conditions(table)
+    hardware = conditions(table)
+    if rules.goodput is not None:
+        working_cells = [c for c in cells if c.configuration in alive]
+        values = goodput_values(rules.goodput, rules.metric_weights, working_cells)
+    else:
+        values = metric_values(rules, table)
     subjects = {
         name: _subject(
             rules,
@@ -159,10 +202,14 @@ def contest(
         for name in alive
     }
     measured = [s for s in subjects.values() if s.rounds]
-    main = _main_environment(measured)
+    main = _main_environment(measured or list(subjects.values()))
     fitted = fit({s.configuration: s.rounds for s in measured if s.environments == {main}})
     # To nine digits: the order must not hang on how a sum was rounded.
-    ranked = sorted(fitted.used, key=lambda name: (-round(math.log(fitted.mean(name)), 9), name))
+    # Who misses the limits in some round is known by its better rounds only, and stands behind the others.
+    ranked = sorted(
+        fitted.used,
+        key=lambda name: (subjects[name].at_most, -round(math.log(fitted.mean(name)), 9), name),
+    )
     risk = Risk.among(rules.confidence, len(ranked), rules.rounds_min, rules.rounds_max)
     return Contest(
         phase=phase,
@@ -177,7 +224,14 @@ def contest(
         agreement=agreement,
         load=load_of(table, rules.metric_weights, rules.metric_concurrency),
         spelling=get_engine(rules.engine).spelling,
+        environment=main,
+        largest_loads={name: _mean_loads(v.loads.values()) for name, v in values.items() if v.loads},
     )
+
+
+def _mean_loads(rounds: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    rounds = list(rounds)
+    return {w: geometric_mean(loads[w] for loads in rounds) for w in rounds[0]}
 
 
 def _subject(
@@ -191,6 +245,9 @@ def _subject(
         configuration=name,
         rounds=rounds,
         unranked=unranked,
+        at_least=bool(values and values.at_least),
+        at_most=bool(values and values.at_most),
+        between=bool(values and values.between),
         environments=frozenset(
             canonical_json(comparable_part(c.environment, gpus=rules.gpus)) for c in measured
         ),

@@ -19,13 +19,15 @@ from pivotbench.evidence import CellFiles
 from pivotbench.hypotheses import hypotheses
 from pivotbench.measurements import rows
 from pivotbench.next_levers import next_levers
+from pivotbench.pareto import pareto
 from pivotbench.racing import Race, prior_sd
+from pivotbench.regions import regions
 from pivotbench.roofline import limit
 from pivotbench.speculation import speculation
 from pivotbench.statistics import mean_interval
 from pivotbench.threats import threats
 
-SCHEMA = "pivotbench/decision/2"
+SCHEMA = "pivotbench/decision/3"
 
 
 def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFiles]) -> dict[str, Any]:
@@ -61,6 +63,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "metric": {
                 "workloads": dict(rules.metric_weights),
                 "concurrency": rules.metric_concurrency,
+                "goodput": rules.goodput.to_json() if rules.goodput else None,
                 "margin": rules.margin,
                 "confidence": rules.confidence,
             },
@@ -75,6 +78,8 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "eliminated": [e for state in states for e in state.eliminated],
             "agreement": [state.agreement.table for state in states if state.agreement.table],
             "speculation": entries,
+            "regions": regions(rules, states, table, base, entries),
+            "pareto": pareto(rules, states, table),
             "open_loop": arrived,
             "limit": limited,
             "hypotheses": hypotheses(
@@ -205,6 +210,9 @@ def _ranking(rules: DecisionRules, state: Contest) -> list[dict[str, Any]]:
                 "mean_tok_s": state.mean(name),
                 "ci": [interval.low, interval.high] if interval else None,
                 "rounds": len(values),
+                "by_round": [{"round": n, "tok_s": values[n]} for n in sorted(values)],
+                "at_least": state.subjects[name].at_least,
+                "largest_load": state.largest_loads.get(name),
             }
         )
     return ranking
@@ -226,7 +234,8 @@ def _confidence(rules: DecisionRules, states: Sequence[Contest]) -> dict[str, An
             "In each phase all verdicts on the metric hold together, at every look, with "
             f"{100 * rules.confidence:g} % confidence, if launches of all healthy configurations are "
             "independent and spread alike (risk divided over pairs, spent over looks, Student's t). "
-            "The verdicts by workload and concurrency are a family of their own."
+            "The verdicts of speculation by workload and concurrency are a family of their own, and so are "
+            "those by load."
         ),
     }
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pivotbench.files import write_json
+from pivotbench.load_model import GoodputPart, ParetoPart, RegionsPart, RoundPart
 
 SCHEMA_FILE = Path(__file__).parents[2] / "workflow" / "schemas" / "decision.schema.json"
 
@@ -22,7 +23,8 @@ class MetricPart(_Part):
     """The one scalar that decides."""
 
     workloads: dict[str, float] = Field(description="weights in the geometric mean")
-    concurrency: int
+    concurrency: int | None = Field(description="null: goodput says at which load speed counts")
+    goodput: GoodputPart | None
     margin: float = Field(description="relative difference that does not matter")
     confidence: float = Field(description="probability that all intervals of a phase hold at all looks")
     unit: Literal["output tok/s"] = "output tok/s"
@@ -52,6 +54,11 @@ class RankingPart(_Part):
     mean_tok_s: float
     ci: Ci | None
     rounds: int
+    by_round: list[RoundPart]
+    at_least: bool = Field(description="goodput that may be higher: no measured load crosses the limits")
+    largest_load: dict[str, float] | None = Field(
+        description="for goodput: by workload the largest load within the limits, mean over rounds"
+    )
 
 
 class RunnerUpPart(_Part):
@@ -258,7 +265,7 @@ class CostPart(_Part):
 class Decision(_Part):
     """decision.json: what was chosen, why, and what remains open."""
 
-    schema_: Literal["pivotbench/decision/2"] = Field(alias="schema")
+    schema_: Literal["pivotbench/decision/3"] = Field(alias="schema")
     study: str
     engine: str
     model: str
@@ -274,8 +281,10 @@ class Decision(_Part):
     eliminated: list[EliminatedPart]
     agreement: list[AgreementPart] = Field(description="by phase; none where nothing was answered")
     speculation: list[SpeculationPart]
+    regions: RegionsPart = Field(description="the best by load, beside the metric that decides")
+    pareto: list[ParetoPart] = Field(description="throughput against latency, by workload")
     open_loop: list[OpenLoopPart] = Field(
-        description="by workload, rate and configuration; they decide nothing"
+        description="by workload, rate and configuration; they decide nothing but goodput over rates"
     )
     limit: LimitPart
     hypotheses: list[HypothesisPart]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from pivotbench.latency_limits import Goodput
 
 
 @dataclass(frozen=True)
@@ -12,18 +14,20 @@ class DecisionRules:
     """The part of a study that decisions depend on.
 
     ``metric_weights`` maps workloads to positive weights; the one scalar that decides is the weighted
-    geometric mean of output tok/s at ``metric_concurrency``. ``margin`` is relative: 0.02 is 2 %.
+    geometric mean of output tok/s at ``metric_concurrency``, or where that is None of ``goodput``, at the
+    largest load within its limits. ``margin`` is relative: 0.02 is 2 %.
     ``gpus``: how many one server uses, 0 for the CPU. ``reference``: whose answers the others' are held
     against, None for the first by name; ``agreement_bound``: the mean distance of log probabilities, in nats,
     that is no fault. ``gpu_hours``: the budget of all phases together, None for none. ``speed_only``: the
     study has answers recorded, not judged. ``stated``: the study's own hypotheses, (a, verdict, b).
+    ``workloads``: all of them, as the study writes them.
     """
 
     study: str
     engine: str
     model: str
     metric_weights: Mapping[str, float]
-    metric_concurrency: int
+    metric_concurrency: int | None
     margin: float
     confidence: float
     rounds_min: int
@@ -35,11 +39,14 @@ class DecisionRules:
     gpu_hours: float | None = None
     speed_only: bool = False
     stated: Sequence[tuple[str, str, str]] = ()
+    goodput: Goodput | None = None
+    workloads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def from_study(cls, study: Any) -> DecisionRules:
         """Return the rules of a loaded study (pivotbench.study.Study)."""
         decision = study.decision
+        goodput = decision.metric.goodput
         return cls(
             study=study.name,
             engine=study.engine,
@@ -57,7 +64,16 @@ class DecisionRules:
             gpu_hours=decision.budget.gpu_hours if decision.budget else None,
             speed_only=study.smoke.speed_only,
             stated=tuple((h.a, h.verdict, h.b) for h in decision.hypotheses),
+            goodput=Goodput.from_json(goodput.model_dump()) if goodput else None,
+            workloads=study.source.data["throughput"]["workloads"] if study.source else {},
         )
+
+    @property
+    def pace(self) -> dict[str, Any]:
+        """What stands beside the workloads in the study's ``decision.metric``."""
+        if self.goodput is not None:
+            return {"goodput": self.goodput.to_json()}
+        return {"concurrency": self.metric_concurrency}
 
     @property
     def looks(self) -> int:

@@ -15,10 +15,20 @@ LASTING = ("client_bound", "unanswered")
 
 @dataclass
 class MetricValues:
-    """The metric by round (tok/s), and the rounds that give none with the reason."""
+    """The metric by round (tok/s), and the rounds that give none with the reason.
+
+    For goodput also ``at_least``: the rounds whose value is only a lower bound; ``between``: those whose
+    distance to another is not to be trusted; ``at_most``: those in which not even the least load met the
+    limits; ``loads``: by round the largest load within the limits, of each
+    workload.
+    """
 
     rounds: dict[int, float] = field(default_factory=dict)
     unranked: dict[int, str] = field(default_factory=dict)
+    at_least: set[int] = field(default_factory=set)
+    at_most: set[int] = field(default_factory=set)
+    between: set[int] = field(default_factory=set)
+    loads: dict[int, dict[str, float]] = field(default_factory=dict)
     synthetic: bool = False
     simulated: bool = False
 

@@ -13,6 +13,7 @@ from pivotbench.contest import Contest
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.engines import get_engine
 from pivotbench.engines.spelling import Spelling
+from pivotbench.goodput_levers import goodput_levers
 from pivotbench.lever import Lever, lever
 
 Entry = Mapping[str, Any]
@@ -40,6 +41,7 @@ def next_levers(
         _second_round(rules, states),
         _more_rounds(rules, comparisons),
         _less_load(states, spelling),
+        *goodput_levers(rules, states),
         *faster,
         _split_by_workload(rules, speculation),
         _try_speculation(states, limit, spelling),
@@ -128,11 +130,7 @@ def _split_by_workload(rules: DecisionRules, speculation: Sequence[Entry]) -> Le
             return lever(
                 f"serve {workload} apart, with {name}",
                 f"{name} pays on {', '.join(sorted(good))} and costs on {', '.join(sorted(bad))}",
-                {
-                    "decision": {
-                        "metric": {"workloads": {workload: 1}, "concurrency": rules.metric_concurrency}
-                    }
-                },
+                {"decision": {"metric": {"workloads": {workload: 1}, **rules.pace}}},
                 f"{name} not faster than its baseline on that metric",
             )
     return None

@@ -135,8 +135,8 @@ def _undecided(state: Contest, reference: str | None) -> set[str]:
     found = set()
     for name in state.alive:
         subject = state.subjects[name]
-        if not subject.rounds and set(LASTING) & set(subject.unranked.values()):
-            continue  # the next round would not be ranked either
+        if not subject.rounds and (subject.at_most or set(LASTING) & set(subject.unranked.values())):
+            continue  # the next round would miss the limits, or not be ranked, either
         if not rivals or any(_open(state, name, rival) for rival in rivals):
             found.add(name)
     return found

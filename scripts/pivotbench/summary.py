@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pivotbench.arrivals import CAPTION, sustained
+from pivotbench.latency_limits import Goodput
+from pivotbench.load_words import crossing_words, largest_load_words
+from pivotbench.markdown import figure as _figure
+from pivotbench.markdown import latency as _latency
+from pivotbench.markdown import table as _table
+from pivotbench.markdown import text as _text
 from pivotbench.summary_limit import limit_markdown, limit_sentence
+from pivotbench.summary_load import by_load, pareto_table
 
 Decision = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -32,6 +39,8 @@ def terminal_summary(decision: Decision) -> str:
     for i, row in enumerate(best):
         label = "speculation" if i == 0 else ""
         lines.append(f"  {label:<11} {_place(row)}: {row['configuration']} {_speculation_line(row)}")
+    shown = [row for row in decision["regions"]["crossings"] if row["verdict"] == "crossing"]
+    lines += [f"  {'by load':<11} {crossing_words(row)}" for row in shown[:1]]
     if decision["limit"]["reason"] is None:
         lines.append(f"  limit       {limit_sentence(decision['limit'])}")
     spent = decision["cost"]
@@ -55,6 +64,8 @@ def summary_markdown(decision: Decision) -> str:
         parts.append(f"```sh\n{second['launch_command']}\n```\n")
     parts += [
         _section("Ranking", _ranking(decision)),
+        _section("By load", by_load(decision)),
+        _section("Throughput against latency", pareto_table(decision["pareto"])),
         _section("Speculation", _speculation(decision["speculation"])),
         _section("Limit", limit_markdown(decision["limit"])),
         _section("Under a rate of arrivals", _open_loop(decision["open_loop"])),
@@ -73,7 +84,7 @@ def _winner_line(decision: Decision) -> str:
     if winner is None:
         return "no winner: nothing is healthy and ranked"
     own = next((row for row in decision["ranking"] if row["configuration"] == winner), None)
-    speed = f" at {own['mean_tok_s']:.1f} tok/s" if own else ""
+    speed = f" {'with' if own['at_least'] else 'at'} {_speed(own)}" if own else ""
     rivals = _verdicts(decision, winner)
     equals, open_, apart = (
         [name for name, row in rivals.items() if row["verdict"] == verdict]
@@ -124,15 +135,23 @@ def _against(decision: Decision, name: str, reference: str | None) -> str:
 def _mean(row: Row) -> str:
     rounds = f"{row['rounds']} round{'s' if row['rounds'] > 1 else ''}"
     if row["ci"] is None:
-        return f"{row['mean_tok_s']:.1f} tok/s ({rounds})"
+        return f"{_speed(row)} ({rounds})"
     low, high = row["ci"]
-    return f"{row['mean_tok_s']:.1f} tok/s ({low:.1f} to {high:.1f}, {rounds})"
+    return f"{_speed(row)} ({low:.1f} to {high:.1f}, {rounds})"
+
+
+def _speed(row: Row) -> str:
+    return f"{'at least ' if row['at_least'] else ''}{row['mean_tok_s']:.1f} tok/s"
 
 
 def _metric(decision: Decision) -> str:
     metric = decision["metric"]
     mix = ", ".join(f"{w} x {weight:g}" for w, weight in metric["workloads"].items())
-    return f"output tok/s at concurrency {metric['concurrency']} ({mix}), margin {100 * metric['margin']:g} %"
+    load = f"concurrency {metric['concurrency']}"
+    if metric["goodput"]:
+        goodput = Goodput.from_json(metric["goodput"])
+        load = f"the largest {goodput.over} with {goodput.words}"
+    return f"output tok/s at {load} ({mix}), margin {100 * metric['margin']:g} %"
 
 
 def _place(row: Row) -> str:
@@ -140,10 +159,10 @@ def _place(row: Row) -> str:
 
 
 def _best_speculation(decision: Decision) -> list[Row]:
-    """The fastest speculative configuration for each workload at the metric's concurrency."""
+    """The fastest speculative configuration for each workload at the metric's concurrency, if it has one."""
     best: dict[str, Row] = {}
     for row in decision["speculation"]:
-        if row["concurrency"] == decision["metric"]["concurrency"]:
+        if decision["metric"]["concurrency"] in (None, row["concurrency"]):
             held = best.get(row["workload"])
             if held is None or (row["speedup"] or 0) > (held["speedup"] or 0):
                 best[row["workload"]] = row
@@ -180,12 +199,15 @@ def _ranking(decision: Decision) -> str:
     for phase in dict.fromkeys(row["phase"] for row in decision["ranking"]):
         rows = [row for row in decision["ranking"] if row["phase"] == phase]
         reference = _reference(decision, rows)
+        goodput = bool(decision["metric"]["goodput"])
         lines = [
             f"| {_text(row['configuration'])} | {_mean(row)} | "
-            f"{_against(decision, row['configuration'], reference)} |"
+            + (f"{largest_load_words(row, decision['metric'])} | " if goodput else "")
+            + f"{_against(decision, row['configuration'], reference)} |"
             for row in rows
         ]
-        head = [phase, "mean (interval, rounds)", f"against {_text(reference)}"]
+        load = ["largest load"] if goodput else []
+        head = [phase, "mean (interval, rounds)", *load, f"against {_text(reference)}"]
         tables.append(_table(head, lines))
     return "\n".join(tables)
 
@@ -279,26 +301,5 @@ def _bullets(rows: Sequence[Row], template: str) -> str:
     return "".join("- " + template.format(**{k: _text(v) for k, v in row.items()}) + "\n" for row in rows)
 
 
-def _table(head: Sequence[str], lines: Sequence[str]) -> str:
-    if not lines:
-        return ""
-    return "\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines]) + "\n"
-
-
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
-def _latency(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
-
-
 def _indented(snippet: str) -> str:
     return "".join(f"   {line}\n" for line in snippet.splitlines())
-
-
-def _text(value: Any) -> str:
-    """Return text that Markdown tables and inline HTML leave alone."""
-    return str(value).replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

@@ -22,6 +22,15 @@ class Threat(Enum):
     NOISY = "launches spread by {sd:.1f} % in {phase}, not small against a margin of {margin:g} %"
     FEW_ROUNDS = "the noise of {phase} rests on {df} degrees of freedom: one odd launch weighs much"
     CLIENT_BOUND = "the load generator may have limited {names}; rounds so marked are not ranked"
+    GOODPUT_AT_LEAST = (
+        "no measured load shows where {names} would miss the limits: their goodput is at least what is "
+        "shown, and nobody is faster or equal by it"
+    )
+    GOODPUT_BETWEEN = (
+        "for {names} the limits are crossed below a rate that the server does not sustain: their order "
+        "holds, the distance does not, and nobody is equal by it"
+    )
+    GOODPUT_MISSED = "the limits are missed at the least load in some rounds of {names}, e.g. {example}"
     THROTTLED = "the hardware throttled during runs of {names}"
     SYNTHETIC = "the metric uses random tokens, which cannot judge speculation"
     SPEED_ONLY = "the study asks for speed only: nobody judged the answers, and what is fastest may be wrong"
@@ -126,6 +135,13 @@ def _of_phase(rules: DecisionRules, state: Contest) -> list[tuple[Threat, dict[s
     apart = [n for n in state.alive if state.subjects[n].rounds and n not in state.ranked]
     if apart:
         found.append((Threat.ENVIRONMENTS, {"names": ", ".join(apart)}))
+    if high := [n for n in state.alive if state.subjects[n].at_least]:
+        found.append((Threat.GOODPUT_AT_LEAST, {"names": ", ".join(high)}))
+    if between := [n for n in state.alive if state.subjects[n].between]:
+        found.append((Threat.GOODPUT_BETWEEN, {"names": ", ".join(between)}))
+    if low := [n for n in state.alive if state.subjects[n].at_most]:
+        example = next(iter(state.subjects[low[0]].unranked.values()))
+        found.append((Threat.GOODPUT_MISSED, {"names": ", ".join(low), "example": example}))
     if len(state.ranked) < 2:
         return found
     phase = f"the {state.phase} phase"

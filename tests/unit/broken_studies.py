@@ -7,6 +7,7 @@ from study_samples import RIGHT, changed
 HERE = "#<"
 LONG = "a" * 300
 TOO_LONG = "File name too long"
+GOODPUT_KEY = "decision.metric.goodput"
 PLAIN = "  plain: {}\n"
 FREE = "free: {kind: text, prompts: free.jsonl, output_tokens: 16, concurrency: [1, 4]}"
 FREE_KEY = "throughput.workloads.free"
@@ -27,6 +28,10 @@ def free(text: str) -> str:
 
 def metric(text: str) -> str:
     return changed("{free: 1}, concurrency: 1}", text)
+
+
+def goodput(text: str) -> str:
+    return metric(f"{{free: 1}}, goodput: {{{text}}}}} #<")
 
 
 # (what is wrong, the study, the key named, words of the message)
@@ -362,6 +367,63 @@ BROKEN = [
         metric("{free: 1}, concurrency: 2} #<"),
         "decision.metric.concurrency",
         "measured at 1, 4 only",
+    ),
+    ("metric without a load", metric("{free: 1}} #<"), "decision.metric", "say at which load speed counts"),
+    (
+        "metric with two loads",
+        metric("{free: 1}, concurrency: 1, goodput: {over: concurrency, ttft_seconds: {p50: 1}}} #<"),
+        "decision.metric.goodput",
+        "one number decides",
+    ),
+    ("goodput without limits", goodput("over: concurrency"), GOODPUT_KEY, "at least one limit: ttft_seconds"),
+    ("goodput over nothing", goodput("ttft_seconds: {p50: 1}"), GOODPUT_KEY + ".over", "is required"),
+    (
+        "goodput over users",
+        goodput("over: users, ttft_seconds: {p50: 1}"),
+        GOODPUT_KEY + ".over",
+        "concurrency",
+    ),
+    (
+        "limit without percentile",
+        goodput("over: concurrency, ttft_seconds: 1"),
+        GOODPUT_KEY + ".ttft_seconds",
+        "a mapping of keys, not 1",
+    ),
+    (
+        "no percentile",
+        goodput("over: concurrency, ttft_seconds: {}"),
+        GOODPUT_KEY + ".ttft_seconds",
+        "at least one percentile",
+    ),
+    (
+        "percentile that is not kept",
+        goodput("over: concurrency, ttft_seconds: {p98: 1}"),
+        GOODPUT_KEY + ".ttft_seconds.p98",
+        "did you mean 'p9",
+    ),
+    (
+        "limit zero",
+        goodput("over: concurrency, tpot_seconds: {p50: 0}"),
+        GOODPUT_KEY + ".tpot_seconds.p50",
+        "above 0",
+    ),
+    (
+        "goodput at one load",
+        goodput("over: concurrency, ttft_seconds: {p50: 1}").replace("{free: 1}", "{noise: 1}"),
+        GOODPUT_KEY + ".over",
+        "workload 'noise' has 1 as concurrency",
+    ),
+    (
+        "goodput without rates",
+        goodput("over: rate, ttft_seconds: {p50: 1}"),
+        GOODPUT_KEY + ".over",
+        "workload 'free' has none as rate",
+    ),
+    (
+        "percentile of few requests",
+        goodput("over: concurrency, ttft_seconds: {p99: 1}"),
+        GOODPUT_KEY + ".ttft_seconds.p99",
+        "set throughput.min_requests (4) to 100 or more",
     ),
     ("margin one", changed("margin: 0.1", "margin: 1 #<"), "decision.margin", "below 1, not 1"),
     ("margin zero", changed("margin: 0.1", "margin: 0 #<"), "decision.margin", "above 0"),

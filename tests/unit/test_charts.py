@@ -7,16 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import vl_convert
 
 from pivotbench.charts import build_charts, write_charts
 from pivotbench.charts.figures import NO_BREAK, names, number, percent, seconds
-from pivotbench.charts.frontier import pareto
 from pivotbench.charts.hues import OTHERS, Hues
 from pivotbench.charts.page import inert_json, unbroken, vega
-from pivotbench.charts.question import Question
 from pivotbench.charts.ranking import Field, verdict_words
 from pivotbench.charts.theme import DARK, LIGHT, config
 from report_sample import Sample, addresses, sample
@@ -118,28 +115,6 @@ def test_a_baseline_that_others_lead_is_not_called_the_best() -> None:
     ranking = [{"configuration": "a+ngram"}, {"configuration": "a+none"}]
     assert verdict_words("a+none", Field(ranking, "a+none", {})) == "baseline"
     assert verdict_words("a+none", Field(ranking[::-1], "a+none", {})) == "best"
-
-
-def test_the_metric_is_the_weighted_geometric_mean_of_complete_rounds() -> None:
-    keys = {"phase": "backends", "configuration": "a", "concurrency": 1, "client_bound": False}
-    rows = [
-        {**keys, "round": 1, "workload": "x", "output_tok_s": 100.0},
-        {**keys, "round": 1, "workload": "y", "output_tok_s": 25.0},
-        {**keys, "round": 2, "workload": "x", "output_tok_s": 100.0},
-        {**keys, "round": 3, "workload": "x", "output_tok_s": 100.0, "client_bound": True},
-        {**keys, "round": 3, "workload": "y", "output_tok_s": 100.0},
-        {**keys, "round": 4, "workload": "x", "output_tok_s": 200.0},
-        {**keys, "round": 4, "workload": "x", "output_tok_s": 0.0},
-        {**keys, "round": 4, "workload": "y", "output_tok_s": 100.0},
-    ]
-    rounds = Question({"x": 1.0, "y": 1.0}, 1, 0.1, 0.95).rounds(pd.DataFrame(rows))
-    assert rounds["round"].tolist() == [1, 4]
-    assert rounds["tok_s"].tolist() == pytest.approx([50.0, 100.0]), "a window without tokens counts"
-
-
-def test_the_pareto_line_holds_only_points_that_none_beats() -> None:
-    points = pd.DataFrame({"latency_ms": [10, 12, 20, 20, 30], "tok_s": [100, 90, 150, 140, 150]})
-    assert pareto(points)["tok_s"].tolist() == [100, 150]
 
 
 def test_files_stand_alone_and_stale_ones_go(usual: Sample, tmp_path: Path) -> None:

@@ -90,6 +90,17 @@ def test_a_request_that_was_not_ok_has_no_say_in_latency() -> None:
     assert [w.split(":")[0] for w in entry["warnings"]] == ["requests_lost"]
 
 
+def test_over_all_requests_one_that_was_lost_takes_for_ever() -> None:
+    whole = [record(index=n, ttft_seconds=float(n)) for n in range(1, 10)]
+    lost = record(index=10, status="timeout", ttft_seconds=None, tpot_seconds=None, e2e_seconds=None)
+    entry = run_entry([*whole, lost], MEASURED, 2)
+    assert entry["ttft_seconds"]["p50"] == 5.0
+    assert entry["all_requests"]["ttft_seconds"]["p50"] == 5.5
+    assert entry["all_requests"]["ttft_seconds"]["p99"] is None
+    assert entry["all_requests"]["e2e_seconds"] == {"p50": 4.0, "p90": None, "p95": None, "p99": None}
+    assert run_entry(whole, MEASURED, 2)["all_requests"]["ttft_seconds"]["p99"] == pytest.approx(8.92)
+
+
 def test_differing_token_counts_and_cached_prompts_are_said() -> None:
     entry = run_entry([record(stream_tokens=3, cached_tokens=10)], MEASURED, 1)
     assert [w.split(":")[0] for w in entry["warnings"]] == ["counts_differ", "cached_prompts"]

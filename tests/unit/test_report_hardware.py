@@ -10,7 +10,7 @@ from pivotbench.evidence import CellFiles
 from pivotbench.report.counted import counted_notes
 from pivotbench.report.hardware import hardware_table
 
-METRIC = {"workloads": {"chat": 1.0}, "concurrency": 1}
+METRIC = {"workloads": {"chat": 1.0}, "concurrency": 1, "goodput": None}
 
 
 def on_gpu(round_: int, *, clock: float, **telemetry: Any) -> CellFiles:

@@ -25,15 +25,13 @@ def build_charts(
     hues = Hues.of(decision)
     question = Question.of(decision)
     drawn: dict[str, alt.TopLevelMixin | None] = {
-        "ranking" if phase == "backends" else f"ranking-{phase}": ranking_chart(
-            phase, field, question, measurements, hues
-        )
+        "ranking" if phase == "backends" else f"ranking-{phase}": ranking_chart(field, question, hues)
         for phase, field in fields(decision).items()
     }
     drawn |= {
-        "frontier": frontier_chart(measurements, hues),
+        "frontier": frontier_chart(decision, measurements, hues),
         "speculation": speculation_chart(decision, hues),
-        "stability": stability_chart(question, measurements, cells, hues),
+        "stability": stability_chart(decision, measurements, cells, hues),
         "launch": launch_chart(cells),
     }
     return {name: chart for name, chart in drawn.items() if chart is not None}

@@ -2,60 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import altair as alt
+import numpy as np
 import pandas as pd
 
-from pivotbench.charts.figures import count, names, tok_s
+from pivotbench.charts.figures import names
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import PANEL_HEIGHT, described, panel_width
 
+Decision = Mapping[str, Any]
+UNDECIDED = "undecided who leads"
 
-def operating_points(measurements: pd.DataFrame) -> pd.DataFrame:
+
+def operating_points(decision: Decision, measurements: pd.DataFrame) -> pd.DataFrame:
     """Return one row a configuration, workload and concurrency: mean tok_s and latency_ms.
 
     Latency is the median request's time per output token after the first (TPOT). The base relaunched
-    for phase two counts with the base of phase one. Open loops have no concurrency and no place here.
+    for phase two counts with the base of phase one. Open loops have no concurrency and no place here, nor
+    have the eliminated, and runs whose speed does not count (metric.unrankable).
     """
     keys = ["name", "workload", "concurrency"]
-    usable = measurements.dropna(subset=["output_tok_s", "tpot_p50_seconds", "concurrency"])
+    out = {(row["phase"], row["configuration"]) for row in decision["eliminated"]}
+    cells = zip(measurements["phase"], measurements["configuration"], strict=True)
+    usable = measurements[np.array([cell not in out for cell in cells], dtype=bool)]
+    usable = usable[~usable["client_bound"].astype(bool) & usable["unanswered"].isna()]
+    usable = usable.dropna(subset=["output_tok_s", "tpot_p50_seconds", "concurrency"])
     usable = usable.assign(name=usable["configuration"].map(plain_name))
     means = usable.groupby(keys, as_index=False)[["output_tok_s", "tpot_p50_seconds"]].mean()
     means["latency_ms"] = means["tpot_p50_seconds"] * 1000
     return means.rename(columns={"output_tok_s": "tok_s"})
 
 
-def pareto(points: pd.DataFrame) -> pd.DataFrame:
-    """Return the points of one workload that no other beats in both throughput and latency."""
-    ordered = points.sort_values(["latency_ms", "tok_s"], ascending=[True, False])
-    return ordered[ordered["tok_s"] > ordered["tok_s"].cummax().shift(fill_value=-1.0)]
-
-
-def finding(points: pd.DataFrame) -> str:
-    """Return which configuration has the highest throughput on each workload, and where the lead changes."""
+def finding(decision: Decision) -> str:
+    """Return which configuration is best on each workload and at which load, as far as verdicts say so."""
+    by_workload: dict[str, list[Mapping[str, Any]]] = {}
+    for row in decision["regions"]["best"]:
+        if row["workload"] is not None and row["concurrency"] is not None:
+            by_workload.setdefault(row["workload"], []).append(row)
     leads: dict[str, list[str]] = {}
-    for workload, group in points.groupby("workload"):
-        best = group.sort_values(["concurrency", "tok_s"]).groupby("concurrency").tail(1).to_dict("records")
-        alone, loaded = best[0], best[-1]
-        if alone["name"] == loaded["name"]:
-            leads.setdefault(f"{alone['name']} leads", []).append(str(workload))
-        else:
-            streams = count(int(loaded["concurrency"]), "stream")
-            change = f"{alone['name']} leads alone and {loaded['name']} with {streams}"
-            leads.setdefault(change, []).append(str(workload))
-    top = points.sort_values("tok_s").to_dict("records")[-1]
-    if len(leads) == 1:
-        reach = f"up to {tok_s(top['tok_s'])} with {count(int(top['concurrency']), 'stream')}"
-        return f"{next(iter(leads))} on every workload, {reach}"
-    return "; ".join(f"{lead} on {names(workloads)}" for lead, workloads in leads.items())
+    for workload, rows in by_workload.items():
+        leads.setdefault(_lead(rows), []).append(workload)
+    if not leads:
+        return "Throughput and latency under load"
+    if len(leads) == 1 and len(by_workload) > 1:
+        found = f"{next(iter(leads))} on every workload"
+    else:
+        found = "; ".join(f"{lead} on {names(workloads)}" for lead, workloads in leads.items())
+    # A configuration's name stays as it is written.
+    return found.replace(UNDECIDED, UNDECIDED.capitalize(), 1) if found.startswith(UNDECIDED) else found
 
 
-def frontier_chart(measurements: pd.DataFrame, hues: Hues) -> alt.TopLevelMixin | None:
+def _lead(rows: list[Mapping[str, Any]]) -> str:
+    """Who leads one workload, from its loads in rising order; where no verdict says so, nobody is named."""
+    words = {"leads": "{} leads", "equivalent": "{} is among the best", "alone": "only {} was measured"}
+    said: dict[str, list[str]] = {}
+    for row in rows:
+        lead = words.get(row["standing"], UNDECIDED).format(row["configuration"])
+        said.setdefault(lead, []).append(f"{row['concurrency']:,}")
+    if len(said) == 1:
+        return next(iter(said))
+    if UNDECIDED in said:
+        said["undecided"] = said.pop(UNDECIDED)
+    return ", ".join(f"{lead} with {names(streams)}" for lead, streams in said.items()) + " streams"
+
+
+def frontier_chart(decision: Decision, measurements: pd.DataFrame, hues: Hues) -> alt.TopLevelMixin | None:
     """Return the frontier, a panel a workload, or None where no latency was measured."""
-    points = operating_points(measurements)
+    points = operating_points(decision, measurements)
     if points.empty:
         return None
-    fronts = [pareto(group).index for _, group in points.groupby("workload")]
-    on_front = {place for front in fronts for place in front}
+    keys = ("configuration", "workload", "concurrency")
+    front = {tuple(row[key] for key in keys) for row in decision["pareto"]}
     rows = [
         {
             "name": row["name"],
@@ -64,9 +84,9 @@ def frontier_chart(measurements: pd.DataFrame, hues: Hues) -> alt.TopLevelMixin 
             "streams": row["concurrency"],
             "tok_s": round(row["tok_s"], 3),
             "latency_ms": round(row["latency_ms"], 4),
-            "front": place in on_front,
+            "front": (row["name"], row["workload"], row["concurrency"]) in front,
         }
-        for place, row in zip(points.index, points.to_dict("records"), strict=True)
+        for row in points.to_dict("records")
     ]
     rows.sort(key=lambda row: row["series"] != OTHERS)  # later ones are drawn over earlier ones
     panels = points["workload"].nunique()
@@ -104,6 +124,6 @@ def frontier_chart(measurements: pd.DataFrame, hues: Hues) -> alt.TopLevelMixin 
     ).resolve_scale(x="independent", y="independent")
     caption = (
         "Up and to the left is better. Lines join the concurrencies of one configuration; "
-        "the dotted line joins points that none beats in both, labelled with their number of streams."
+        "the dotted line joins those whose means none beats in both, labelled with their number of streams."
     )
-    return described(chart, finding(points), caption, hues.legend(points["name"]))
+    return described(chart, finding(decision), caption, hues.legend(points["name"]))

@@ -6,18 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pivotbench.charts.figures import count, names
+from pivotbench.latency_limits import Goodput
 
 
 @dataclass(frozen=True)
 class Question:
-    """The declared metric: a weighted geometric mean over workloads at one concurrency, in tok/s."""
+    """The declared metric: a weighted geometric mean of output tok/s over workloads.
+
+    At one ``concurrency``, or where that is None at the largest load within the limits of ``goodput``.
+    """
 
     workloads: Mapping[str, float]
-    concurrency: int
+    concurrency: int | None
+    goodput: Goodput | None
     margin: float
     confidence: float
 
@@ -27,38 +31,40 @@ class Question:
         metric = decision["metric"]
         return cls(
             workloads={str(name): float(weight) for name, weight in metric["workloads"].items()},
-            concurrency=int(metric["concurrency"]),
+            concurrency=metric["concurrency"],
+            goodput=Goodput.from_json(metric["goodput"]) if metric["goodput"] else None,
             margin=float(metric["margin"]),
             confidence=float(metric["confidence"]),
         )
 
     @property
+    def load(self) -> str:
+        """At which load speed counts, in words."""
+        if self.goodput is not None:
+            return f"at the largest {self.goodput.over} with {self.goodput.words}"
+        return f"with {count(self.concurrency or 0, 'stream')}"
+
+    @property
     def label(self) -> str:
         """The metric in words."""
-        return f"output tok/s on {names(list(self.workloads))} with {count(self.concurrency, 'stream')}"
+        return f"output tok/s on {names(list(self.workloads))} {self.load}"
 
     def samples(self, measurements: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows that the metric is made of."""
-        wanted = measurements["workload"].isin(list(self.workloads)) & (
-            measurements["concurrency"] == self.concurrency
-        )
+        """Return the rows that the metric is made of; for goodput those of all loads that were searched."""
+        wanted = measurements["workload"].isin(list(self.workloads))
+        if self.goodput is None:
+            wanted &= (measurements["concurrency"] == self.concurrency).fillna(False)
+        else:
+            over = "concurrency" if self.goodput.over == "concurrency" else "rate_per_second"
+            wanted &= measurements[over].notna()
         return measurements[wanted]
 
-    def rounds(self, measurements: pd.DataFrame) -> pd.DataFrame:
-        """Return one row a configuration and round: phase, configuration, round, tok_s.
 
-        A round that lacks one of the workloads, or whose speed may be the load generator's, has no value
-        and is left out.
-        """
-        keys = ["phase", "configuration", "round"]
-        samples = self.samples(measurements)
-        limited = samples.groupby(keys)["client_bound"].transform("any").astype(bool)
-        samples = samples[~limited]
-        if samples.empty:
-            return pd.DataFrame(columns=[*keys, "tok_s"])
-        means = np.log(samples.groupby([*keys, "workload"])["output_tok_s"].mean()).unstack("workload")
-        means = means.reindex(columns=list(self.workloads)).dropna()
-        weights = np.array(list(self.workloads.values()))
-        score = np.exp(means.to_numpy() @ (weights / weights.sum()))
-        rounds: pd.DataFrame = means.index.to_frame(index=False).assign(tok_s=score)
-        return rounds
+def metric_rounds(decision: Mapping[str, Any]) -> pd.DataFrame:
+    """Return one row a ranked configuration and round: phase, configuration, round, tok_s of the metric."""
+    rows = [
+        {"phase": row["phase"], "configuration": row["configuration"], **each}
+        for row in decision["ranking"]
+        for each in row["by_round"]
+    ]
+    return pd.DataFrame(rows, columns=["phase", "configuration", "round", "tok_s"])

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
-import pandas as pd
 
 from pivotbench.charts.figures import (
     count,
@@ -116,9 +115,7 @@ def verdict_words(name: str, field: Field) -> str:
     return str(row["verdict"]).replace("_", " ")
 
 
-def ranking_chart(
-    phase: str, field: Field, question: Question, measurements: pd.DataFrame, hues: Hues
-) -> alt.TopLevelMixin:
+def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelMixin:
     """Return the ranking of one phase."""
     order = [row["configuration"] for row in field.ranking]
     rows = [
@@ -138,17 +135,16 @@ def ranking_chart(
         }
         for row in field.ranking
     ]
-    rounds = question.rounds(measurements)
     dots = [
         {
             "name": plain_name(row["configuration"]),
             "configuration": row["configuration"],
             "series": hues.series(row["configuration"]),
-            "tok_s": row["tok_s"],
-            "round": row["round"],
+            "tok_s": each["tok_s"],
+            "round": each["round"],
         }
-        for row in rounds.to_dict("records")
-        if row["phase"] == phase and row["configuration"] in order
+        for row in field.ranking
+        for each in row["by_round"]
     ]
     reference = next(row["mean"] for row in rows if row["configuration"] == field.best)
     band = [{"low": reference / (1 + question.margin), "high": reference * (1 + question.margin)}]

@@ -58,7 +58,7 @@ def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMi
             "name": plain_name(row["configuration"]),
             "series": hues.series(row["configuration"]),
             "workload": panel_name(row),
-            "deciding": row["concurrency"] == concurrency,
+            "deciding": concurrency in (None, row["concurrency"]),
             "streams": f"{row['concurrency']} stream{'s' if row['concurrency'] != 1 else ''}",
             "L": row["acceptance_length"],
             "speedup": row["speedup"],

@@ -13,21 +13,22 @@ import pandas as pd
 from pivotbench.charts.figures import count, percent
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import WIDTH, described
-from pivotbench.charts.question import Question
+from pivotbench.charts.question import Question, metric_rounds
 from pivotbench.evidence import CellFiles
 
 CELL = ["phase", "configuration", "round"]
+LOAD = ["workload", "concurrency", "rate_per_second"]
 MOST_WINDOWS = 3000
 
 
 def deviations(samples: pd.DataFrame) -> pd.DataFrame:
     """Return the samples with ``deviation``: the relative distance from the mean over all rounds.
 
-    The mean is that of log tok/s of the same phase, configuration and workload, so that a deviation
+    The mean is that of log tok/s of the same phase, configuration and load, so that a deviation
     of 0.05 is 5 % above it whatever the speed.
     """
     logs = np.log(samples["output_tok_s"])
-    same = samples.assign(log=logs).groupby(["phase", "configuration", "workload"])["log"]
+    same = samples.assign(log=logs).groupby(["phase", "configuration", *LOAD], dropna=False)["log"]
     return samples.assign(deviation=np.exp(logs - same.transform("mean")) - 1)
 
 
@@ -43,7 +44,7 @@ def between_rounds_sd(rounds: pd.DataFrame) -> float | None:
 
 def within_round_sd(samples: pd.DataFrame) -> float | None:
     """Return the pooled relative standard deviation of windows around their own round, or None."""
-    logs = samples.assign(log=np.log(samples["output_tok_s"])).groupby([*CELL, "workload"])["log"]
+    logs = samples.assign(log=np.log(samples["output_tok_s"])).groupby([*CELL, *LOAD], dropna=False)["log"]
     freedom = int((logs.size() - 1).sum())
     if freedom == 0:
         return None
@@ -74,13 +75,13 @@ def minutes_into_campaign(cells: Iterable[CellFiles]) -> dict[tuple[str, str, in
     return {key: (when - first).total_seconds() / 60 for key, when in begun.items() if first}
 
 
-def window_offsets(cells: Iterable[CellFiles]) -> dict[tuple[str, str, int, str, int, int], float]:
-    """Return each window's middle in seconds from the start of its run."""
+def window_offsets(cells: Iterable[CellFiles]) -> dict[tuple[Any, ...], float]:
+    """Return each window's middle in seconds from the start of its run, by cell, load and window."""
     return {
-        (cell.phase, cell.configuration, cell.round, run["workload"], run["concurrency"], at["window"]): (
-            at["begin_seconds"] + at["end_seconds"]
-        )
-        / 2
+        (
+            *(cell.phase, cell.configuration, cell.round, run["workload"]),
+            *(run["concurrency"], run.get("rate_per_second"), at["window"]),
+        ): (at["begin_seconds"] + at["end_seconds"]) / 2
         for cell in cells
         for run in ((cell.throughput or {}).get("runs") or [])
         for at in run["windows"]
@@ -88,9 +89,10 @@ def window_offsets(cells: Iterable[CellFiles]) -> dict[tuple[str, str, int, str,
 
 
 def stability_chart(
-    question: Question, measurements: pd.DataFrame, cells: Iterable[CellFiles], hues: Hues
+    decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Iterable[CellFiles], hues: Hues
 ) -> alt.TopLevelMixin | None:
     """Return deviations over time, or None where the metric has no samples."""
+    question = Question.of(decision)
     samples = question.samples(measurements)
     # A window between two bursts may hold no token: it counts in its round's mean, and has no logarithm.
     samples = samples[samples["output_tok_s"] > 0]
@@ -104,7 +106,8 @@ def stability_chart(
         if not timed:
             return float(row["round"])
         cell = (row["phase"], row["configuration"], row["round"])
-        offset = offsets.get((*cell, row["workload"], row["concurrency"], row["window"]), 0.0)
+        load = (None if pd.isna(row[key]) else row[key] for key in LOAD)
+        offset = offsets.get((*cell, *load, row["window"]), 0.0)
         return begun.get(cell, 0.0) + offset / 60
 
     table = deviations(samples)
@@ -175,7 +178,7 @@ def stability_chart(
         f"Large points are rounds (one relaunch each), {small}, each against the mean of its configuration. "
         f"Shaded: the equivalence margin, ±{percent(question.margin)}."
     )
-    found = finding(samples, question.rounds(measurements), question.margin)
+    found = finding(samples, metric_rounds(decision), question.margin)
     return described(chart, found, caption, hues.legend(row["name"] for row in rounds))
 
 

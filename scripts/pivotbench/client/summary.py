@@ -4,6 +4,7 @@ Which requests count for what:
   windows: the tokens of ok and cut requests (warm-up ones still in flight too) that arrived at
   begin < t <= end. A failed or short answer's tokens are nobody's throughput.
   latencies, acceptance, token totals: measured requests with status ok.
+  latencies of all_requests: all measured requests; one that is not ok lasts for ever.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pivotbench.client.backlog import open_loop_figures
 from pivotbench.client.judged_texts import judge_texts
 from pivotbench.client.lag import is_client_bound
 from pivotbench.client.loop import Measured
-from pivotbench.client.percentiles import percentile, spread
+from pivotbench.client.percentiles import percentile, spread, with_lost
 from pivotbench.client.record import RequestRecord
 from pivotbench.client.unanswered import unanswered
 from pivotbench.client.warnings import RunWarning, warn
@@ -49,7 +50,10 @@ def run_entry(
     counted = [r for r in records if r.measured]
     ok = [r for r in counted if r.status == "ok"]
     status = Counter(r.status for r in counted)
+    ttft = [r.ttft_seconds for r in ok if r.ttft_seconds is not None]
     tpot = [r.tpot_seconds for r in ok if r.tpot_seconds is not None]
+    e2e = [r.e2e_seconds for r in ok if r.e2e_seconds is not None]
+    lost = len(counted) - len(ok)
     gap = percentile([gap for r in ok if (gap := token_seconds(r)) is not None], 50)
     bound = is_client_bound(measured.lag_p99_seconds, gap)
     server = [r.output_tokens for r in ok if r.output_tokens is not None]
@@ -88,10 +92,15 @@ def run_entry(
             "cached": total(r.cached_tokens for r in ok),
             "hit_rate": hit_rate(ok),
         },
-        "ttft_seconds": spread([r.ttft_seconds for r in ok if r.ttft_seconds is not None]),
+        "ttft_seconds": spread(ttft),
         "itl_seconds": spread([gap for r in ok for gap in token_gaps(r)]),
         "tpot_seconds": spread(tpot),
-        "e2e_seconds": spread([r.e2e_seconds for r in ok if r.e2e_seconds is not None]),
+        "e2e_seconds": spread(e2e),
+        "all_requests": {
+            "ttft_seconds": with_lost(ttft, lost),
+            "tpot_seconds": with_lost(tpot, lost),
+            "e2e_seconds": with_lost(e2e, lost),
+        },
         "acceptance": acceptance(ok),
         "answers": judge_texts(ok),
         "errors": [

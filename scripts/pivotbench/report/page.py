@@ -19,10 +19,12 @@ from pivotbench.charts.page import figure_spec, security_policy, templates, text
 from pivotbench.charts.ranking import fields
 from pivotbench.evidence import CellFiles
 from pivotbench.files import write_text
+from pivotbench.load_words import PARETO_CAPTION
 from pivotbench.report.answers import answer_tables
 from pivotbench.report.arrivals import arrivals_groups
 from pivotbench.report.counted import counted_notes
 from pivotbench.report.hardware import hardware_table
+from pivotbench.report.loads import pareto_rows, regions_table
 from pivotbench.report.outcomes import outcomes
 from pivotbench.report.story import facts, story
 from pivotbench.report.tables import environment_rows, flag_rows, ranking_rows, speculation_groups
@@ -53,8 +55,13 @@ def render(
         phase_titles=PHASE_TITLES,
         outcomes=outcomes(decision, cells),
         answers=answer_tables(decision),
-        rankings={phase: ranking_rows(field) for phase, field in fields(decision).items()},
+        rankings={
+            phase: ranking_rows(field, decision["metric"]) for phase, field in fields(decision).items()
+        },
         speculation=speculation_groups(decision),
+        regions=regions_table(decision),
+        pareto=pareto_rows(decision),
+        pareto_caption=PARETO_CAPTION,
         arrivals=arrivals_groups(decision),
         arrivals_caption=CAPTION,
         counted=counted_notes(cells),

@@ -77,7 +77,7 @@ def facts(decision: Decision) -> list[Fact]:
     question, found = Question.of(decision), []
     own = _own_row(decision)
     if own is not None:
-        found.append(Fact("Speed", tok_s(own["mean_tok_s"]), _metric_note(question)))
+        found.append(Fact("Speed", f"{_bound(own)}{tok_s(own['mean_tok_s'])}", _metric_note(question)))
     margin = f"for all verdicts of a phase together; margin {percent(question.margin)}"
     found.append(Fact("Confidence", percent(question.confidence), margin))
     if own is not None:
@@ -98,7 +98,11 @@ def facts(decision: Decision) -> list[Fact]:
 def _metric_note(question: Question) -> str:
     weighted = len(set(question.workloads.values())) > 1
     mix = names([f"{w} ×{weight:g}" if weighted else w for w, weight in question.workloads.items()])
-    return f"{mix}, {count(question.concurrency, 'stream')}"
+    return f"{mix}, {question.load.removeprefix('with ')}"
+
+
+def _bound(row: Mapping[str, Any]) -> str:
+    return "at least " if row["at_least"] else ""
 
 
 def _own_row(decision: Decision) -> Mapping[str, Any] | None:
@@ -117,7 +121,8 @@ def _speed(decision: Decision, field: Field) -> str:
     if own["ci"]:
         low, high = (number(bound) for bound in own["ci"])
         interval = f"{percent(decision['metric']['confidence'])} interval {low} to {high}, "
-    reach = f"{winner} reaches {tok_s(own['mean_tok_s'])} ({interval}{count(own['rounds'], 'round')})"
+    speed = f"{_bound(own)}{tok_s(own['mean_tok_s'])}"
+    reach = f"{winner} reaches {speed} ({interval}{count(own['rounds'], 'round')})"
     open_ = _with_verdict(field, "undecided")
     if open_:
         return f"{reach}{_open(field, open_)}. Until then serve {winner}: nothing is shown to be faster."

@@ -10,6 +10,7 @@ from typing import Any
 from pivotbench.charts.figures import count, number, percent
 from pivotbench.charts.ranking import Field, fields
 from pivotbench.evidence import CellFiles
+from pivotbench.load_words import largest_load_words
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class RankRow:
     note: str
 
 
-def ranking_rows(field: Field) -> list[RankRow]:
-    """Return a phase's ranking with each configuration's distance from the best."""
+def ranking_rows(field: Field, metric: Mapping[str, Any]) -> list[RankRow]:
+    """Return a phase's ranking with each configuration's distance from the best by the ``metric``."""
     rows = []
     for row in field.ranking:
         name = row["configuration"]
@@ -41,14 +42,14 @@ def ranking_rows(field: Field) -> list[RankRow]:
         rows.append(
             RankRow(
                 configuration=name,
-                mean=number(row["mean_tok_s"]),
+                mean=f"{'at least ' if row['at_least'] else ''}{number(row['mean_tok_s'])}",
                 interval=f"{number(row['ci'][0])} to {number(row['ci'][1])}" if row["ci"] else "",
                 rounds=row["rounds"],
                 against=distance,
                 verdict=field.standing
                 if name == field.best
                 else str(compared.get("verdict", "")).replace("_", " "),
-                note=rank_note(compared),
+                note="; ".join(filter(None, [largest_load_words(row, metric), rank_note(compared)])),
             )
         )
     return rows
@@ -81,7 +82,7 @@ def speculation_groups(decision: Mapping[str, Any]) -> list[tuple[Load, list[Map
     metric = decision["metric"]
 
     def order(load: Load) -> tuple[bool, str, int]:
-        deciding = load[0] in metric["workloads"] and load[1] == metric["concurrency"]
+        deciding = load[0] in metric["workloads"] and metric["concurrency"] in (None, load[1])
         return not deciding, load[0], load[1]
 
     return [

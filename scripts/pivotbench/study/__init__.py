@@ -4,11 +4,11 @@ from pivotbench.study.backends import Backends, Speculative
 from pivotbench.study.conflicts import check_conflicts
 from pivotbench.study.flags import check_flags
 from pivotbench.study.loader import load_study
+from pivotbench.study.metric import Metric
 from pivotbench.study.model import Model, Study
 from pivotbench.study.sections import (
     Decision,
     Hosts,
-    Metric,
     Rounds,
     Smoke,
     SmokePrompt,

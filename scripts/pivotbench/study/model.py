@@ -185,16 +185,7 @@ class Study(Strict):
         if self.decision.budget is not None and self.hosts.gpus == 0:
             raise refusal("a budget in GPU-hours needs a GPU; hosts.gpus is 0", "decision", "budget")
         self._check_hypotheses()
-        metric, workloads = self.decision.metric, self.throughput.workloads
-        for name in metric.workloads:
-            if name not in workloads:
-                message = f"no workload {quoted(name)}; {suggestion(name, list(workloads))}"
-                raise refusal(message, "decision", "metric", "workloads", name)
-            measured = workloads[name].concurrency
-            if metric.concurrency not in measured:
-                levels = listed([str(n) for n in measured]) if measured else "rates"
-                message = f"workload {quoted(name)} is measured at {levels} only"
-                raise refusal(message, "decision", "metric", "concurrency")
+        self.decision.metric.check(self.throughput, "decision", "metric")
         return self
 
     def _check_hypotheses(self) -> None:

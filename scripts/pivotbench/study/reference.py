@@ -23,6 +23,8 @@ _SECTIONS: tuple[tuple[str, str | None], ...] = (
     ("`throughput.workloads.<name>`", "Workload"),
     ("`decision`", "Decision"),
     ("`decision.metric`", "Metric"),
+    ("`decision.metric.goodput`", "Goodput"),
+    ("`decision.metric.goodput.ttft_seconds`, `tpot_seconds` and `e2e_seconds`", "Percentiles"),
     ("`decision.rounds`", "Rounds"),
     ("`decision.budget`", "Budget"),
     ("`decision.hypotheses[]`", "Hypothesis"),
@@ -75,6 +77,27 @@ backends:
   exclude: [{attention-backend: triton, num-continuous-decode-steps: 4}]
 # flashinfer-num-continuous-decode-steps-1, flashinfer-num-continuous-decode-steps-4,
 # triton-num-continuous-decode-steps-1
+```
+
+## The metric
+
+One number decides: the speed at one concurrency, or goodput, the speed at the largest load that meets limits
+of latency. No load is assumed: a study names one of the two, and goodput the loads that are searched.
+
+```yaml
+decision:
+  metric: {workloads: {chat: 3, code: 1}, concurrency: 16}
+```
+
+```yaml
+throughput:
+  min_requests: 100   # one in a hundred is what a p99 is about
+  workloads:
+    chat: {kind: text, prompts: chat.jsonl, output_tokens: 256, rate: [1, 1.25, 1.5, 2, 2.5, 3]}
+decision:
+  metric:
+    workloads: {chat: 1}
+    goodput: {over: rate, ttft_seconds: {p99: 0.5}, tpot_seconds: {p95: 0.05}, e2e_seconds: {p99: 20}}
 ```
 
 ## Prompt files

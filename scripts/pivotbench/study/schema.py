@@ -39,6 +39,10 @@ def study_schema() -> dict[str, Any]:
         definition["patternProperties"] = {_UNRESERVED: named}
         definition["additionalProperties"] = False
     schema["$defs"]["Workload"]["anyOf"] = [{"required": [pace]} for pace in ("concurrency", "rate")]
+    schema["$defs"]["Metric"]["oneOf"] = [{"required": [load]} for load in ("concurrency", "goodput")]
+    for name in ("Goodput", "Percentiles"):
+        limits = [key for key in schema["$defs"][name]["properties"] if key != "over"]
+        schema["$defs"][name]["anyOf"] = [{"required": [limit]} for limit in limits]
     schema["$defs"]["Throughput"]["properties"]["workloads"]["propertyNames"] = _NAME
     return schema
 

@@ -22,6 +22,7 @@ from pivotbench.study.fields import (
     check_file,
     refusal,
 )
+from pivotbench.study.metric import Metric
 
 
 class SmokePrompt(Strict):
@@ -86,15 +87,6 @@ class Smoke(Strict):
                 raise refusal(f"asks the same as prompt {seen[prompt.ask]}", "prompts", index)
             seen[prompt.ask] = index
         return self
-
-
-class Metric(Strict):
-    """The one number that decides: the weighted geometric mean of output tokens per second."""
-
-    workloads: dict[str, Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]] = Field(
-        min_length=1, description="Weight of each workload that counts."
-    )
-    concurrency: Positive = Field(description="Requests in flight at which speed counts.")
 
 
 class Rounds(Strict):
