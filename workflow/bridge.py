@@ -23,7 +23,7 @@ from pivotbench.lease.processes import Identity, descendants, send
 from pivotbench.lease.state import HURRIED_GRACE_SECONDS
 from pivotbench.lease.sweep import sweep_stale
 from pivotbench.provision import read_catalogue
-from pivotbench.results import Stage
+from pivotbench.results import DECISION_SCHEMA, Stage
 from pivotbench.stage_files import load_stage
 from pivotbench.stages.context import OWNER_VARIABLE
 from pivotbench.study import check_conflicts, check_flags, load_study
@@ -140,7 +140,10 @@ class Bridge:
         stop(owner=os.environ[OWNER_VARIABLE], grace_seconds=HURRIED_GRACE_SECONDS)
         decision = self.campaign.results / "decision.json"
         if self.workflow.is_main_process and decision.is_file():
-            print(terminal_summary(read_json(decision)), file=sys.stderr)
+            decided = read_json(decision)
+            if decided.get("schema") != DECISION_SCHEMA:  # of another version, and this run made no new one
+                return
+            print(terminal_summary(decided), file=sys.stderr)
             report = decision.with_name("report.html")
             if report.is_file():
                 print(f"  report      {report}", file=sys.stderr)

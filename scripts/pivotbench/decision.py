@@ -22,12 +22,13 @@ from pivotbench.next_levers import next_levers
 from pivotbench.pareto import pareto
 from pivotbench.racing import Race, prior_sd
 from pivotbench.regions import regions
+from pivotbench.results import DECISION_SCHEMA
 from pivotbench.roofline import limit
 from pivotbench.speculation import speculation
 from pivotbench.statistics import mean_interval
 from pivotbench.threats import threats
 
-SCHEMA = "pivotbench/decision/3"
+SCHEMA = DECISION_SCHEMA
 
 
 def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFiles]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pivotbench.files import write_json
 
 SCHEMA_VERSION = 1
+DECISION_SCHEMA = "pivotbench/decision/3"
 
 Stage = Literal["launch", "smoke", "throughput", "teardown"]
 STAGES: tuple[Stage, ...] = ("launch", "smoke", "throughput", "teardown")

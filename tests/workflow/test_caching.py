@@ -212,6 +212,15 @@ def test_a_speculative_stage_by_target_runs_alone_after_phase_one_has(campaign: 
     assert again.cell_jobs() == Counter(teardown=1), again.text
 
 
+def test_a_decision_of_another_version_is_not_said_at_the_end_of_a_single_stage(campaign: Folder) -> None:
+    decision = campaign.results / "decision.json"
+    stored = json.loads(decision.read_text())
+    decision.write_text(json.dumps({"schema": "pivotbench/decision/1", "winner": stored["winner"]}))
+    run = campaign.snakemake(str(campaign.cell("good").relative_to(campaign.path) / "launch.json"))
+    assert run.code == 0 and "Traceback" not in run.text, run.text
+    assert "report      " not in run.text
+
+
 def test_a_deleted_or_damaged_result_is_made_anew_and_frozen_does_without_it(campaign: Folder) -> None:
     (campaign.cell("slow") / "smoke.json").unlink()
     (campaign.results / "decision.json").unlink()
