@@ -22,10 +22,9 @@ from pivotbench.decision_rules import DecisionRules
 from pivotbench.elimination import eliminated
 from pivotbench.engines import get_engine
 from pivotbench.engines.spelling import Spelling
+from pivotbench.environments import most_frequent, undeclared
 from pivotbench.evidence import CellFiles
 from pivotbench.fairness import Load, Serving, confounders, load_of, unfair
-from pivotbench.files import canonical_json
-from pivotbench.host import comparable_part
 from pivotbench.measurements import rows
 from pivotbench.metric import metric_values
 from pivotbench.spending import Risk
@@ -148,13 +147,16 @@ def contest(
     alive = tuple(sorted({c.configuration for c in cells} - gone))
     table = rows(c for c in cells if c.configuration in alive)
     values, hardware = metric_values(rules, table), conditions(table)
+    environments = undeclared(cells, rules.version_of, gpus=rules.gpus)
     subjects = {
-        name: _subject(
-            rules,
-            name,
-            [c for c in cells if c.configuration == name],
-            values.get(name),
-            hardware.get(name, Conditions()),
+        name: replace(
+            _subject(
+                name,
+                [c for c in cells if c.configuration == name],
+                values.get(name),
+                hardware.get(name, Conditions()),
+            ),
+            environments=environments.get(name, frozenset()),
         )
         for name in alive
     }
@@ -180,9 +182,7 @@ def contest(
     )
 
 
-def _subject(
-    rules: DecisionRules, name: str, cells: Sequence[CellFiles], values: Any, hardware: Conditions
-) -> Subject:
+def _subject(name: str, cells: Sequence[CellFiles], values: Any, hardware: Conditions) -> Subject:
     measured = [c for c in cells if c.measured]
     last = max(measured, key=lambda c: c.round, default=None)
     rounds, unranked = (values.rounds, values.unranked) if values else ({}, {})
@@ -191,9 +191,6 @@ def _subject(
         configuration=name,
         rounds=rounds,
         unranked=unranked,
-        environments=frozenset(
-            canonical_json(comparable_part(c.environment, gpus=rules.gpus)) for c in measured
-        ),
         serving=Serving(
             requested=last.requested if last else {},
             effective=last.effective if last else {},
@@ -208,5 +205,4 @@ def _subject(
 
 
 def _main_environment(subjects: Sequence[Subject]) -> str | None:
-    counts = Counter(e for s in subjects for e in s.environments)
-    return min(counts, key=lambda e: (-counts[e], e), default=None)
+    return most_frequent(Counter(e for s in subjects for e in s.environments))

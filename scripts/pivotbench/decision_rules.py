@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -17,6 +17,7 @@ class DecisionRules:
     against, None for the first by name; ``agreement_bound``: the mean distance of log probabilities, in nats,
     that is no fault. ``gpu_hours``: the budget of all phases together, None for none. ``speed_only``: the
     study has answers recorded, not judged. ``stated``: the study's own hypotheses, (a, verdict, b).
+    ``versions``: which version of the engine a backend runs, for those of which the study says so.
     """
 
     study: str
@@ -35,6 +36,7 @@ class DecisionRules:
     gpu_hours: float | None = None
     speed_only: bool = False
     stated: Sequence[tuple[str, str, str]] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_study(cls, study: Any) -> DecisionRules:
@@ -57,7 +59,12 @@ class DecisionRules:
             gpu_hours=decision.budget.gpu_hours if decision.budget else None,
             speed_only=study.smoke.speed_only,
             stated=tuple((h.a, h.verdict, h.b) for h in decision.hypotheses),
+            versions={name: v for name in study.configurations if (v := study.version_of(name))},
         )
+
+    def version_of(self, configuration: str) -> str | None:
+        """Return the version that a configuration, or its base, runs by the study's word, if it says so."""
+        return self.versions.get(configuration.partition("+")[0])
 
     @property
     def looks(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -128,6 +129,19 @@ def test_stopping_proves_that_nothing_is_left(folder: Path) -> None:
     assert record is not None
     assert (record.why, record.released, record.port_closed) == ("stop", True, True)
     assert all_released(folder)
+
+
+def test_a_long_launch_tells_what_is_done_how_long_it_took_and_what_it_is_at(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pivotbench.lease.ensure.SAY_SECONDS", 0.1)
+    said: list[str] = []
+    server = ensure(order(folder, "start=3"), said.append)
+    assert isinstance(server, Server)
+    LEASED.append(server)
+    loading = [text for text in said if "Load weight begin" in text]
+    assert loading and all(re.match(r"launching: imports \d+ s, distributed \d+ s \| ", t) for t in loading)
+    assert len(set(said)) == len(said), "nothing is said twice"
 
 
 @pytest.mark.alone
