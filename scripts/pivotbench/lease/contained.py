@@ -16,7 +16,7 @@ from pivotbench.mounts import mounts_for, prepare
 
 @dataclass(frozen=True)
 class Contained:
-    """``argv`` is run in ``environment``; ``shown`` is the command to paste, without this launch's own parts."""
+    """``argv`` is run in ``environment``; ``shown`` is the command to paste, without its name."""
 
     argv: list[str]
     environment: dict[str, str]
