@@ -192,9 +192,9 @@ def _how_far(order: LaunchOrder) -> str:
     try:
         log = Path(order.log).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return ""
+        log = []
     phases = [f"{p.name} {p.seconds:.0f} s" for p in get_engine(order.engine).launch_phases(log)]
-    return " | ".join(filter(None, [", ".join(phases), _last_line(order.log)]))
+    return " | ".join(filter(None, [", ".join(phases), _last_line(order.log) or "no word yet"]))
 
 
 def _last_line(path: str) -> str:
