@@ -15,14 +15,12 @@ from typing import Any
 
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
-from pivotbench.engines import get_engine
 from pivotbench.errors import UserError
 from pivotbench.files import read_json
 from pivotbench.lease.ensure import stop
 from pivotbench.lease.processes import Identity, descendants, send
 from pivotbench.lease.state import HURRIED_GRACE_SECONDS
 from pivotbench.lease.sweep import sweep_stale
-from pivotbench.provision import read_catalogue
 from pivotbench.results import DECISION_SCHEMA, Stage
 from pivotbench.stage_files import load_stage
 from pivotbench.stages.context import OWNER_VARIABLE
@@ -47,12 +45,11 @@ class Bridge:
                 root=root,
                 retry_all=options["retry"] == "all",
             )
-            if self.campaign.flags_file.is_file():
-                catalogue = read_catalogue(self.campaign.flags_file)
-                check_flags(study, catalogue, get_engine(study.engine).reserved_flags)
-                if not (self.frozen or workflow.subprocess_exec):
-                    for line in check_conflicts(study, catalogue, self.campaign.kinds):
-                        print(f"warning: {line}", file=sys.stderr)
+            catalogues = self.campaign.catalogues()
+            check_flags(study, catalogues, self.campaign.engine.reserved_flags)
+            if catalogues and not (self.frozen or workflow.subprocess_exec):
+                for line in check_conflicts(study, catalogues, self.campaign.kinds):
+                    print(f"warning: {line}", file=sys.stderr)
         except UserError as error:
             sys.exit(f"error: {error}")
         if not workflow.subprocess_exec:

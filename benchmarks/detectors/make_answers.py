@@ -155,7 +155,7 @@ def main() -> None:
     arguments = parser.parse_args()
     python = engine_python("llamacpp", None, ROOT)
     model = Path(model_path(load_study(ROOT / "config" / "config.yaml").model))
-    version = json.loads((python.parents[1] / "flags.json").read_text())["version"]
+    version = LLAMACPP.installed_version(python)
     source = {"engine": f"xllamacpp {version}", "model": model.name}
     for way in arguments.ways:
         with (arguments.out / f"{way}.jsonl").open("w") as out, tempfile.TemporaryDirectory() as folder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,21 @@ from pivotbench.cells import (
     BASELINE,
     Cell,
     flags_of,
+    installation_request,
     launch_request,
     prompt_files,
     smoke_request,
     stage_fingerprint,
     throughput_request,
 )
+from pivotbench.containers import image_identity
 from pivotbench.engines import engine_python, get_engine
+from pivotbench.engines.base import Engine, FlagCatalogue
 from pivotbench.files import canonical_json
 from pivotbench.host import describe
+from pivotbench.installations import Installation, kept_flags, known_versions
 from pivotbench.preflight import known_kinds
-from pivotbench.provision import flags_file, model_path, pinned_version, requirements_file
+from pivotbench.provision import is_installed, model_path, pinned_version, requirements_file
 from pivotbench.results import Stage
 from pivotbench.staleness import Judge
 from pivotbench.study import Study
@@ -39,6 +43,7 @@ class Campaign:
     root: Path
     local: bool = True
     retry_all: bool = False
+    _ready: set[str | None] = field(default_factory=set)
 
     @property
     def results(self) -> Path:
@@ -46,9 +51,24 @@ class Campaign:
         return Path("results") / self.study.name
 
     @cached_property
-    def python(self) -> Path:
-        """The interpreter that runs the engine."""
-        return engine_python(self.study.engine, self.study.python, self.root)
+    def engine(self) -> Engine:
+        """The kind of server."""
+        return get_engine(self.study.engine)
+
+    @cached_property
+    def versions(self) -> tuple[str | None, ...]:
+        """The versions of the engine that configurations run, by name; None is the study's own."""
+        named = {self.study.version_of(name) for name in self.study.configurations}
+        return tuple(sorted(named, key=lambda name: name or ""))
+
+    def installation(self, version: str | None) -> Installation:
+        """Return where a version of the engine is on this machine."""
+        ours = engine_python(self.study.engine, None, self.root)
+        return Installation.of_request(installation_request(self.study, version), str(ours))
+
+    def installs(self, version: str | None) -> bool:
+        """Return whether Pivotbench installs this version: the study names no environment for it."""
+        return version is None and self.study.python is None and self.study.container is None
 
     @cached_property
     def model(self) -> str:
@@ -60,22 +80,43 @@ class Campaign:
         """Return what kind of model it is, as far as this machine has its config.json."""
         return known_kinds(self.model, self.study.model.revision)
 
-    @cached_property
-    def flags_file(self) -> Path:
-        """The engine's own list of flags, read once."""
-        return flags_file(self.study.engine, self.study.python, self.root)
+    def catalogues(self) -> dict[str | None, FlagCatalogue]:
+        """Return the flags of every version whose list was read on this machine before."""
+        found = {version: self._kept_flags(version) for version in self.versions}
+        return {version: catalogue for version, catalogue in found.items() if catalogue is not None}
+
+    def _kept_flags(self, version: str | None) -> FlagCatalogue | None:
+        if self.installs(version) and not is_installed(self.study.engine, self.root):
+            return None
+        return kept_flags(self.engine, self.installation(version), self.study.env)
 
     @cached_property
     def pins(self) -> list[str]:
         """Return the files whose change makes the engine's environment anew; none where it is the user's."""
-        return [] if self.study.python else [str(requirements_file(self.study.engine, self.root))]
+        ours = any(map(self.installs, self.versions))
+        return [str(requirements_file(self.study.engine, self.root))] if ours else []
 
     @cached_property
-    def _judge(self) -> Judge:
-        engine, python = get_engine(self.study.engine), self.study.python
-        version = engine.installed_version(python) if python else pinned_version(engine, self.root)
-        present = describe(engine.name, version, self.model) if self.local else None
-        return Judge(present, gpus=self.study.hosts.gpus, retry_all=self.retry_all)
+    def _judges(self) -> dict[str | None, Judge]:
+        return {
+            version: Judge(self._present(version), gpus=self.study.hosts.gpus, retry_all=self.retry_all)
+            for version in self.versions
+        }
+
+    def _present(self, version: str | None) -> dict[str, Any] | None:
+        """Return the environment in which a version would be launched now; None where that is not known."""
+        installed = self.installation(version)
+        if not self.local:
+            return None
+        number, packages = known_versions(self.engine, installed, self.study.env)
+        if self.installs(version):
+            # Made to match its pins before any launch.
+            number = pinned_version(self.engine, self.root)
+            packages = packages if is_installed(self.study.engine, self.root) else {}
+        image = image_identity(installed.container) if installed.container else None
+        if installed.container and (number is None or image is None):
+            return None
+        return describe(self.engine.name, number, self.model, packages=packages, image=image)
 
     @cached_property
     def _smoke(self) -> dict[str, Any]:
@@ -97,7 +138,9 @@ class Campaign:
     def lacking(self) -> list[str]:
         """Return those records of ``provided`` that do not hold here: no such engine, no such model."""
         lacks = []
-        if not self.flags_file.is_file():
+        unknown = [version for version in self.versions if version not in self._ready]
+        self._ready |= {version for version in unknown if self._kept_flags(version) is not None}
+        if len(self._ready) < len(self.versions):
             lacks.append(self.provided[0])
         if self.study.model.package and not Path(self.model).is_file():
             lacks.append(self.provided[1])
@@ -147,7 +190,7 @@ class Campaign:
         """Return where things are on this machine, as canonical JSON; no result depends on it."""
         return canonical_json(
             {
-                "python": str(self.python),
+                "python": str(engine_python(self.study.engine, None, self.root)),
                 "model": self.model,
                 "prompts": prompt_files(self.study),
                 "preflight": self.study.preflight,
@@ -159,12 +202,13 @@ class Campaign:
     def stale(self, stage: Stage, cell: Cell) -> str | None:
         """Return why a stored stage file must be made anew, None where it holds or is missing."""
         wanted = stage_fingerprint(stage, launch_request(self.study, cell), self._smoke, self._throughput)
-        why = self._judge.stale(stage, cell.file(stage), wanted)
+        judge = self._judges[self.study.version_of(cell.configuration)]
+        why = judge.stale(stage, cell.file(stage), wanted)
         if why is None and stage == "launch" and self.study.preflight == "warn":
-            why = self._judge.refused_before(cell.file(stage))
+            why = judge.refused_before(cell.file(stage))
         if why is None and stage == "launch":
             # Only another launch can tell whether a server that leaked will do so again.
-            return self._judge.worth_retrying(cell.file("teardown"))
+            return judge.worth_retrying(cell.file("teardown"))
         return why
 
     def contenders(self, phase: str, base: str | None) -> list[str]:

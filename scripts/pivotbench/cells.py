@@ -8,14 +8,14 @@ server runs (paths, time limits) is not part of it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from pivotbench.errors import UserError
 from pivotbench.files import fingerprint, sha256_of_file
 from pivotbench.results import STAGES, Stage
-from pivotbench.study import Study
+from pivotbench.study import VERSION, Study
 from pivotbench.study.continuations import read_continuations
 from pivotbench.study.fields import WITHOUT_SPECULATION
 
@@ -67,7 +67,8 @@ def stage_files(cells: Iterable[Cell]) -> list[str]:
 def flags_of(study: Study, phase: str, configuration: str) -> dict[str, Any]:
     """Return the flags of a configuration: shared, then backend, then speculative.
 
-    Raises UserError for a configuration that the study does not define.
+    The version of the engine is not among them. Raises UserError for a configuration that the study does not
+    define.
     """
     base, _, speculation = configuration.partition("+")
     if (phase == "speculative") != bool(speculation) or phase not in PHASES:
@@ -82,6 +83,7 @@ def flags_of(study: Study, phase: str, configuration: str) -> dict[str, Any]:
         if speculation not in study.speculations:
             raise _unknown(study, phase, configuration, speculation, study.speculations)
         flags |= study.speculations[speculation]
+    flags.pop(VERSION, None)
     return flags
 
 
@@ -93,11 +95,11 @@ def _unknown(study: Study, phase: str, configuration: str, name: str, known: Ite
 
 
 def launch_request(study: Study, cell: Cell) -> dict[str, Any]:
-    """Return what the launch of a cell depends on."""
+    """Return what the launch of a cell depends on; ``python`` is None for the engine Pivotbench installs."""
     model = study.model
     return {
         "engine": study.engine,
-        "python": str(study.python) if study.python else None,
+        **installation_request(study, study.version_of(cell.configuration)),
         "model": {
             "name": model.name,
             "path": model.path,
@@ -108,6 +110,15 @@ def launch_request(study: Study, cell: Cell) -> dict[str, Any]:
         "env": dict(study.env),
         "gpus": study.hosts.gpus,
     }
+
+
+def installation_request(study: Study, version: str | None) -> dict[str, Any]:
+    """Return where a version of the engine is: an interpreter, and its container where it is in one."""
+    origin = study.versions[version] if version else study
+    request: dict[str, Any] = {"python": str(origin.python) if origin.python else None}
+    if origin.container is not None:
+        request["container"] = asdict(origin.container.plain)
+    return request
 
 
 def smoke_request(study: Study) -> dict[str, Any]:

@@ -22,11 +22,10 @@ from pivotbench.decision_rules import DecisionRules
 from pivotbench.elimination import eliminated
 from pivotbench.engines import get_engine
 from pivotbench.engines.spelling import Spelling
+from pivotbench.environments import most_frequent, undeclared
 from pivotbench.evidence import CellFiles
 from pivotbench.fairness import Load, Serving, confounders, load_of, unfair
-from pivotbench.files import canonical_json
 from pivotbench.goodput import goodput_values
-from pivotbench.host import comparable_part
 from pivotbench.measurements import rows
 from pivotbench.metric import metric_values
 from pivotbench.spending import Risk
@@ -185,19 +184,21 @@ def contest(
     gone = {e["configuration"] for e in out}
     alive = tuple(sorted({c.configuration for c in cells} - gone))
     table = rows(c for c in cells if c.configuration in alive)
-    hardware = conditions(table)
+    hardware, environments = conditions(table), undeclared(cells, rules.version_of, gpus=rules.gpus)
     if rules.goodput is not None:
         working_cells = [c for c in cells if c.configuration in alive]
         values = goodput_values(rules.goodput, rules.metric_weights, working_cells)
     else:
         values = metric_values(rules, table)
     subjects = {
-        name: _subject(
-            rules,
-            name,
-            [c for c in cells if c.configuration == name],
-            values.get(name),
-            hardware.get(name, Conditions()),
+        name: replace(
+            _subject(
+                name,
+                [c for c in cells if c.configuration == name],
+                values.get(name),
+                hardware.get(name, Conditions()),
+            ),
+            environments=environments.get(name, frozenset()),
         )
         for name in alive
     }
@@ -234,9 +235,7 @@ def _mean_loads(rounds: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return {w: geometric_mean(loads[w] for loads in rounds) for w in rounds[0]}
 
 
-def _subject(
-    rules: DecisionRules, name: str, cells: Sequence[CellFiles], values: Any, hardware: Conditions
-) -> Subject:
+def _subject(name: str, cells: Sequence[CellFiles], values: Any, hardware: Conditions) -> Subject:
     measured = [c for c in cells if c.measured]
     last = max(measured, key=lambda c: c.round, default=None)
     rounds, unranked = (values.rounds, values.unranked) if values else ({}, {})
@@ -248,9 +247,6 @@ def _subject(
         at_least=bool(values and values.at_least),
         at_most=bool(values and values.at_most),
         between=bool(values and values.between),
-        environments=frozenset(
-            canonical_json(comparable_part(c.environment, gpus=rules.gpus)) for c in measured
-        ),
         serving=Serving(
             requested=last.requested if last else {},
             effective=last.effective if last else {},
@@ -265,5 +261,4 @@ def _subject(
 
 
 def _main_environment(subjects: Sequence[Subject]) -> str | None:
-    counts = Counter(e for s in subjects for e in s.environments)
-    return min(counts, key=lambda e: (-counts[e], e), default=None)
+    return most_frequent(Counter(e for s in subjects for e in s.environments))

@@ -21,6 +21,7 @@ class DecisionRules:
     that is no fault. ``gpu_hours``: the budget of all phases together, None for none. ``speed_only``: the
     study has answers recorded, not judged. ``stated``: the study's own hypotheses, (a, verdict, b).
     ``workloads``: all of them, as the study writes them.
+    ``versions``: which version of the engine a backend runs, for those of which the study says so.
     """
 
     study: str
@@ -41,6 +42,7 @@ class DecisionRules:
     stated: Sequence[tuple[str, str, str]] = ()
     goodput: Goodput | None = None
     workloads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_study(cls, study: Any) -> DecisionRules:
@@ -66,7 +68,12 @@ class DecisionRules:
             stated=tuple((h.a, h.verdict, h.b) for h in decision.hypotheses),
             goodput=Goodput.from_json(goodput.model_dump()) if goodput else None,
             workloads=study.source.data["throughput"]["workloads"] if study.source else {},
+            versions={name: v for name in study.configurations if (v := study.version_of(name))},
         )
+
+    def version_of(self, configuration: str) -> str | None:
+        """Return the version that a configuration, or its base, runs by the study's word, if it says so."""
+        return self.versions.get(configuration.partition("+")[0])
 
     @property
     def pace(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,27 @@ def model_revision(model: str) -> str | None:
     return None
 
 
-def describe(engine: str, engine_version: str | None, model: str) -> dict[str, Any]:
-    """Return the environment of this node for a launch: engine, GPUs, driver, processor, model."""
+# What tells one version of an engine from another; a study may compare several.
+ENGINE_PARTS = ("engine_version", "packages", "image")
+
+
+def describe(
+    engine: str,
+    engine_version: str | None,
+    model: str,
+    *,
+    packages: Mapping[str, str] | None = None,
+    image: str | None = None,
+) -> dict[str, Any]:
+    """Return the environment of this node for a launch: engine, GPUs, driver, processor, model.
+
+    ``packages``: versions of what the engine works with; ``image``: identity of its container image.
+    """
     return {
         "engine": engine,
         "engine_version": engine_version,
+        **({"packages": dict(packages)} if packages else {}),
+        **({"image": image} if image else {}),
         "gpus": [
             {"uuid": g.uuid, "name": g.name, "memory_mib": g.memory_mib, "compute": g.compute_capability}
             for g in visible_gpus()
@@ -64,8 +81,8 @@ def comparable_part(environment: dict[str, Any], *, gpus: int) -> dict[str, Any]
     """
     part: dict[str, Any] = {
         "engine": environment.get("engine"),
-        "engine_version": environment.get("engine_version"),
         "model_revision": environment.get("model_revision"),
+        **{name: environment.get(name) for name in ENGINE_PARTS},
     }
     if gpus:
         names = sorted(g["name"] for g in environment.get("gpus", ()))
@@ -77,6 +94,8 @@ def difference(stored: dict[str, Any], present: dict[str, Any], *, gpus: int) ->
     """Return in words the first way in which a stored environment is not the present one."""
     before, after = comparable_part(stored, gpus=gpus), comparable_part(present, gpus=gpus)
     for name, value in after.items():
-        if before.get(name) != value:
+        # Results older than the record of packages say nothing of them.
+        known = name != "packages" or (before.get(name) and value)
+        if known and before.get(name) != value:
             return f"{name.replace('_', ' ')} was {before.get(name)}, is {value}"
     return None

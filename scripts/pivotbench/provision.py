@@ -8,14 +8,13 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from pivotbench.cache import cache_folder
-from pivotbench.engines.base import Engine, FlagCatalogue, FlagSpec
+from pivotbench.engines.base import Engine
 from pivotbench.errors import UserError
-from pivotbench.files import fingerprint, read_json, sha256_of_file, write_json, write_text
+from pivotbench.files import sha256_of_file, write_text
 
 PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet")
 
@@ -35,41 +34,12 @@ class ServedModel(Protocol):
     def sha256(self) -> str | None: ...
 
 
-def flags_file(engine: str, study_python: Path | None, root: Path) -> Path:
-    """Return where the engine's list of flags is kept once it has been read."""
-    if study_python is None:
-        return root / f".venv-{engine}" / "flags.json"
-    return cache_folder() / "flags" / f"{engine}-{fingerprint(str(study_python))}.json"
-
-
 def model_path(model: ServedModel) -> str:
     """Return the model as an engine is given it: the cached file of a package, or the path or hub id."""
     if model.package is None:
         return str(model.local_path or model.path)
     assert model.file is not None and model.sha256 is not None
     return str(cache_folder() / "models" / model.sha256[:16] / PurePosixPath(model.file).name)
-
-
-def read_catalogue(path: Path) -> FlagCatalogue:
-    """Return the flags kept in ``path``; raises OSError, ValueError or KeyError where it holds none."""
-    data = read_json(path)
-    flags = tuple(
-        FlagSpec(
-            name=flag["name"],
-            aliases=tuple(flag["aliases"]),
-            choices=None if flag["choices"] is None else tuple(flag["choices"]),
-            takes_value=flag["takes_value"],
-            many=flag["many"],
-            help=flag["help"],
-        )
-        for flag in data["flags"]
-    )
-    return FlagCatalogue(engine=data["engine"], version=data["version"], flags=flags)
-
-
-def write_catalogue(path: Path, catalogue: FlagCatalogue) -> None:
-    """Keep an engine's flags in ``path`` as JSON."""
-    write_json(path, asdict(catalogue))
 
 
 def requirements_file(engine: str, root: Path) -> Path:
@@ -88,6 +58,15 @@ def pinned_version(engine: Engine, root: Path) -> str | None:
     return found[1] if found else None
 
 
+def is_installed(engine: str, root: Path) -> bool:
+    """Return whether ``root/.venv-<engine>`` holds what ``root/envs/<engine>.txt`` pins."""
+    installed, requirements = root / f".venv-{engine}" / "requirements.txt", requirements_file(engine, root)
+    try:
+        return installed.read_text(encoding="utf-8") == requirements.read_text(encoding="utf-8")
+    except OSError:
+        return False
+
+
 def install_engine(engine: str, root: Path) -> None:
     """Make ``root/.venv-<engine>`` hold exactly what ``root/envs/<engine>.txt`` pins.
 
@@ -99,10 +78,9 @@ def install_engine(engine: str, root: Path) -> None:
     if not requirements.is_file():
         raise UserError(f"{requirements}: no requirements for engine {engine}; set `python:` in the study")
     wanted = requirements.read_text(encoding="utf-8")
-    folder = root / f".venv-{engine}"
-    installed = folder / "requirements.txt"
-    if installed.is_file() and installed.read_text(encoding="utf-8") == wanted:
+    if is_installed(engine, root):
         return
+    folder = root / f".venv-{engine}"
     packages = len(re.findall(r"^\w[^\s=]*==", wanted, re.MULTILINE))
     say(f"installing engine {engine} into {folder.name} ({packages} package{'s' * (packages != 1)})")
     shutil.rmtree(folder, ignore_errors=True)
@@ -111,7 +89,7 @@ def install_engine(engine: str, root: Path) -> None:
         [str(folder / "bin" / "python"), *PIP, "install", "--require-hashes", "-r", str(requirements)],
         f"cannot install engine {engine} from {requirements}",
     )
-    write_text(installed, wanted)
+    write_text(folder / "requirements.txt", wanted)
 
 
 def fetch_model(model: ServedModel, place: Path, requirements: Path) -> None:

@@ -255,7 +255,7 @@ def example(flag: FlagSpec) -> list[str]:
 
 
 def test_every_flag_of_the_list_sets_a_field_of_this_engine(python: Path) -> None:
-    flags = LLAMACPP.read_flags(python).flags
+    flags = LLAMACPP.read_flags(python, {}).flags
     assert len(flags) > 40
     script = (
         "import importlib.util, sys, xllamacpp\n"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -128,6 +130,20 @@ def test_stopping_proves_that_nothing_is_left(folder: Path) -> None:
     assert record is not None
     assert (record.why, record.released, record.port_closed) == ("stop", True, True)
     assert all_released(folder)
+
+
+def test_a_long_launch_tells_what_is_done_how_long_it_took_and_what_it_is_at(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pivotbench.lease.ensure.SAY_SECONDS", 0.1)
+    said: list[str] = []
+    server = ensure(order(folder, "start=3"), said.append)
+    assert isinstance(server, Server)
+    LEASED.append(server)
+    loading = [text for text in said if "Load weight begin" in text]
+    assert loading and all(re.match(r"launching: imports \d+ s, distributed \d+ s \| ", t) for t in loading)
+    words = [text.rpartition(" (")[0] for text in said]
+    assert all(one != other for one, other in pairwise(words)), "said again without news"
 
 
 @pytest.mark.alone

@@ -34,10 +34,18 @@ def goodput(text: str) -> str:
     return metric(f"{{free: 1}}, goodput: {{{text}}}}} #<")
 
 
+VERSIONS = "versions: {old: {python: old/python}}\n"
+
+
+def sglang(text: str, top: str = "") -> str:
+    """A study of engine sglang with this beside its plain backend, and these keys at the top."""
+    return backends(text).replace("engine: llamacpp", "engine: sglang") + top
+
+
 # (what is wrong, the study, the key named, words of the message)
 BROKEN = [
     ("top key misspelt", changed("smoke:", "smok: #<"), "smok", "did you mean 'smoke'?"),
-    ("unrelated key", RIGHT + "zzz: 1 #<\n", "zzz", "known: backends, decision"),
+    ("unrelated key", RIGHT + "zzz: 1 #<\n", "zzz", "known: backends, container"),
     ("name missing", "engine: llamacpp #<\n" + RIGHT.split("\n", 2)[2], "name", "is required"),
     ("name a number", changed("name: sample", "name: 12 #<"), "name", "put text in quotes"),
     ("name a path", changed("name: sample", "name: ../sample #<"), "name", "try 'sample'"),
@@ -50,6 +58,43 @@ BROKEN = [
     ("env bad name", RIGHT + "env: {NO-DASH: a} #<\n", "env.NO-DASH", "environment variable"),
     ("python two lines", RIGHT + 'python: "a\\nb" #<\n', "python", "path"),
     ("python a number", RIGHT + "python: 3 #<\n", "python", "path"),
+    ("two origins", sglang("", "python: a/python\ncontainer: a/b #<\n"), "container", "either python or"),
+    ("container llamacpp", RIGHT + "container: a/b:1 #<\n", "container", "give python"),
+    ("container misspelt", sglang("", "container: {imag: a #<\n}\n"), "container.imag", "mean 'image'?"),
+    (
+        "runtime unknown",
+        sglang("", "container: {image: a, runtime: lxc #<\n}\n"),
+        "container.runtime",
+        "docker",
+    ),
+    ("docker a file", sglang("", "container: ./a.sif #<\n"), "container.image", "runtime apptainer"),
+    (
+        "no such sif",
+        sglang("", "container: {runtime: apptainer, image: a.sif #<\n}\n"),
+        "container.image",
+        "no such image",
+    ),
+    ("version empty", sglang("", "versions: {old: {}} #<\n"), "versions.old", "either python or container"),
+    ("version bad name", sglang("", "versions: {Old: {python: p}} #<\n"), "versions.Old", "try 'old'"),
+    ("version unused", sglang("", VERSIONS.strip() + " #<\n"), "versions.old", "no configuration runs it"),
+    (
+        "version unknown",
+        sglang("  a: {version: old}\n  b: {version: odl} #<\n", VERSIONS),
+        "backends.b.version",
+        "did you mean 'old'?",
+    ),
+    (
+        "version unknown in matrix",
+        sglang("  matrix: {version: [old, 7] #<\n  }\n", VERSIONS),
+        "backends.matrix.version[1]",
+        "known: old",
+    ),
+    (
+        "version of a speculation",
+        sglang("  a: {version: old}\n", VERSIONS).replace("{spec-type: ngram-simple}", "{version: old} #<"),
+        "speculative.copy.version",
+        "its backend's version",
+    ),
     ("model a number", changed("org/small-model", "7 #<"), "model", "a mapping of keys, not 7"),
     ("model two slashes", changed("org/small-model", "a/b/c #<"), "model.path", "./"),
     ("model no origin", changed(MODEL, "model: #<\n  name: x"), "model", "either path, or package"),

@@ -204,6 +204,72 @@ def test_different_environments_are_not_ranked_together() -> None:
     assert "environments" in {t["code"] for t in decision["threats"]}
 
 
+def of_two_versions(numbers: dict[str, tuple[str, ...]], versions: dict[str, str]) -> Any:
+    """Decide over configurations whose rounds ran these engine versions, declared as ``versions`` says."""
+    made = [
+        cell_files(
+            Cell(
+                *("backends", name, r + 1, {("chat", 1): speed + r}),
+                environment={**ENVIRONMENT, "engine_version": number, "packages": {"torch": number}},
+            )
+        )
+        for (name, told), speed in zip(numbers.items(), (100.0, 130.0, 150.0), strict=False)
+        for r, number in enumerate(told)
+    ]
+    rules = replace(RULES, rounds_max=3, versions=versions)
+    races, _ = run_phase(rules, "backends", [], lambda *_: [], store=lambda _: made)
+    return decide(rules, races, made)
+
+
+def test_versions_that_a_study_declares_are_compared() -> None:
+    numbers = {"a": ("0.5.16",) * 3, "b": ("0.5.23",) * 3}
+    decision = of_two_versions(numbers, {"a": "old", "b": "new"})
+    assert (decision["winner"], verdict(decision, "b", "a")) == ("b", "faster")
+    assert "environments" not in {t["code"] for t in decision["threats"]}
+    undeclared = of_two_versions(numbers, {})
+    assert verdict(undeclared, "b", "a") == "not_comparable"
+
+
+def test_a_declared_version_that_changed_between_rounds_is_not_ranked_with_itself() -> None:
+    numbers = {"a": ("0.5.16",) * 3, "b": ("0.5.23", "0.5.24", "0.5.23")}
+    assert verdict(of_two_versions(numbers, {"a": "old", "b": "new"}), "b", "a") == "not_comparable"
+
+
+def test_one_version_that_ran_as_two_builds_is_not_ranked_together() -> None:
+    numbers = {"a": ("0.5.16",) * 3, "b": ("0.5.23",) * 3, "c": ("0.5.23.post1",) * 2}
+    decision = of_two_versions(numbers, {"a": "old", "b": "new", "c": "new"})
+    assert decision["winner"] == "b"
+    assert verdict(decision, "c", "b") == "not_comparable"
+
+
+def test_rounds_from_before_packages_were_recorded_are_ranked_with_later_ones() -> None:
+    plain = {name: value for name, value in ENVIRONMENT.items() if name != "packages"}
+    made = [
+        cell_files(Cell("backends", name, r, {("chat", 1): speed + r}, environment=environment))
+        for name, speed in (("a", 100.0), ("b", 130.0))
+        for r, environment in ((1, plain), (2, ENVIRONMENT))
+    ]
+    rules = replace(RULES, rounds_max=2)
+    races, _ = run_phase(rules, "backends", [], lambda *_: [], store=lambda _: made)
+    assert verdict(decide(rules, races, made), "b", "a") == "faster"
+
+
+def test_another_driver_splits_what_versions_do_not() -> None:
+    made = [
+        cell_files(
+            Cell(
+                *("backends", name, r, {("chat", 1): 100.0 + r}),
+                environment={**ENVIRONMENT, "engine_version": name, "cores": cores},
+            )
+        )
+        for name, cores in (("a", 2), ("b", 4))
+        for r in (1, 2)
+    ]
+    rules = replace(RULES, rounds_max=2, versions={"a": "a", "b": "b"})
+    races, _ = run_phase(rules, "backends", [], lambda *_: [], store=lambda _: made)
+    assert verdict(decide(rules, races, made), "b", "a") == "not_comparable"
+
+
 def test_another_host_of_the_same_kind_is_the_same_environment() -> None:
     made = [cell_files(Cell("backends", "a", r, {("chat", 1): 100.0 + r})) for r in (1, 2)]
     elsewhere = {**ENVIRONMENT, "host": "bench-2", "model": "/elsewhere/model.gguf"}

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from study_samples import RIGHT, study_of
 
 from pivotbench.study import load_study
 
@@ -22,6 +23,17 @@ def test_the_readmes_study_is_the_ready_made_one() -> None:
 @pytest.mark.parametrize("path", sorted((ROOT / "config").rglob("*.yaml")), ids=lambda p: p.stem)
 def test_every_ready_made_study_loads(path: Path) -> None:
     assert load_study(path).configurations
+
+
+def test_the_references_study_of_two_versions_makes_the_configurations_it_says(tmp_path: Path) -> None:
+    text = (ROOT / "config/README.md").read_text()
+    [shown] = [block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "versions:" in block]
+    head = RIGHT.partition("serve:")[0].replace("llamacpp", "sglang")
+    tail = RIGHT[RIGHT.index("smoke:") :].replace("  reference: plain\n", "")
+    study = study_of(tmp_path, head + shown + tail)
+    [names] = re.findall(r"^# ([a-z0-9, -]+):", shown, re.MULTILINE)
+    assert list(study.configurations) == names.split(", ")
+    assert study.version_of("fa3-new") == "new"
 
 
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/method.md", "docs/measurements.md"]

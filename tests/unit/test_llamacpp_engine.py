@@ -198,13 +198,13 @@ def test_the_version_is_read_without_starting_the_interpreter(tmp_path: Path) ->
 
 def test_an_environment_without_the_engine_is_named_in_one_line() -> None:
     with pytest.raises(UserError, match="xllamacpp") as error:
-        LLAMACPP.read_flags(Path(sys.executable))
+        LLAMACPP.read_flags(Path(sys.executable), {})
     assert "\n" not in str(error.value)
 
 
 def test_an_interpreter_that_is_not_there_is_named() -> None:
     with pytest.raises(UserError, match="/no/python"):
-        LLAMACPP.read_flags(Path("/no/python"))
+        LLAMACPP.read_flags(Path("/no/python"), {})
 
 
 def test_a_misspelt_engine_gets_the_nearest_name() -> None:

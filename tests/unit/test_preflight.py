@@ -15,6 +15,7 @@ from test_model_shape import DEEPSEEK_V3, QWEN3_8B, QWEN3_NEXT_80B_A3B
 
 from factory import Cell, stage_files
 from pivotbench.engines.rules import rules_of
+from pivotbench.installations import Installation
 from pivotbench.preflight import Preflight, known_kinds, preflight
 from pivotbench.report.outcomes import outcomes
 from pivotbench.stages import launch as stage
@@ -162,11 +163,12 @@ def launched(monkeypatch: pytest.MonkeyPatch, path: str, asked: str | None, **fl
         raise Started
 
     monkeypatch.setattr(stage, "stop", lambda **_: None)
-    monkeypatch.setattr(stage, "describe", lambda *_: {"engine_version": "0.5.16", "gpus": [SMALL]})
+    monkeypatch.setattr(stage, "describe", lambda *_, **__: {"engine_version": "0.5.16", "gpus": [SMALL]})
     context = SimpleNamespace(
         key="k",
         owner="o",
         request={"engine": "sglang", "flags": flags, "gpus": 1, "env": {}},
+        installation=Installation("/usr/bin/python3"),
         host={"python": "/usr/bin/python3", "model": path} | ({"preflight": asked} if asked else {}),
         say=done["said"].append,
         ensure=start,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from pivotbench import provision
-from pivotbench.engines.base import FlagCatalogue, FlagSpec
+from pivotbench.engines import get_engine
 from pivotbench.errors import UserError
 
+ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = b"GGUF and so on"
 
 
@@ -157,14 +159,12 @@ def test_an_engine_whose_installation_failed_is_not_taken_for_whole(
     assert install_recorded(tmp_path, monkeypatch, "a==1\n") == 2
 
 
-def test_a_list_of_flags_survives_its_file(tmp_path: Path) -> None:
-    flags = (FlagSpec("a", aliases=("b",), choices=("x", "y"), many=True, help="h"), FlagSpec("c"))
-    catalogue = FlagCatalogue("e", "1", flags)
-    provision.write_catalogue(tmp_path / "flags.json", catalogue)
-    assert provision.read_catalogue(tmp_path / "flags.json") == catalogue
-
-
-def test_flags_of_a_studys_own_interpreter_are_kept_apart(cache: Path) -> None:
-    own = provision.flags_file("e", Path("/my/python"), Path("/r"))
-    assert own.is_relative_to(cache)
-    assert provision.flags_file("e", None, Path("/r")) == Path("/r/.venv-e/flags.json")
+@pytest.mark.parametrize("name", ["llamacpp", "sglang"])
+def test_each_engine_we_install_is_pinned_with_hashes_from_whatever_index(name: str) -> None:
+    engine = get_engine(name)
+    text = provision.requirements_file(name, ROOT).read_text(encoding="utf-8")
+    assert provision.pinned_version(engine, ROOT)
+    assert not re.search(r"^\s*-(-?)(i|f|index|extra|find|trusted)|https?://", text, re.MULTILINE)
+    entries = re.split(r"^(?=[a-z0-9])", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
+    unpinned = [e.split()[0] for e in entries if e.strip() and ("==" not in e or "--hash=sha256:" not in e)]
+    assert not unpinned

@@ -109,7 +109,7 @@ def test_no_engine_is_no_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_flags_come_from_the_engines_own_parser(engine: Path) -> None:
-    catalogue = SGLANG.read_flags(engine)
+    catalogue = SGLANG.read_flags(engine, {})
     assert (catalogue.engine, catalogue.version) == ("sglang", "0.5.16")
     parallel = catalogue.find("tp")
     assert parallel is not None and parallel.name == "tensor-parallel-size"
@@ -121,11 +121,24 @@ def test_flags_come_from_the_engines_own_parser(engine: Path) -> None:
     assert catalogue.find("help") is None
 
 
+def test_a_flag_knows_its_setting_and_a_retired_one_its_successor(engine: Path) -> None:
+    catalogue = SGLANG.read_flags(engine, {})
+    renamed, const, helped = map(
+        catalogue.find, ("cuda-graph-max-bs", "monokernel-backend", "enable-flashinfer-allreduce-fusion")
+    )
+    assert renamed is not None and const is not None and helped is not None
+    assert (renamed.setting, renamed.deprecated) == ("cuda_graph_max_bs_decode", "--cuda-graph-max-bs-decode")
+    assert (const.setting, const.stores) == ("enable_amd_monokernel", True)
+    assert helped.deprecated == "--flashinfer-allreduce-fusion-backend=auto"
+    attention = catalogue.find("attention-backend")
+    assert attention is not None and attention.deprecated is None
+
+
 def test_an_interpreter_without_sglang_is_named_with_what_it_said(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"No module named 'sglang'"):
-        SGLANG.read_flags(Path(sys.executable))
+        SGLANG.read_flags(Path(sys.executable), {})
     with pytest.raises(UserError, match="check `python:`"):
-        SGLANG.read_flags(tmp_path / "nowhere")
+        SGLANG.read_flags(tmp_path / "nowhere", {})
 
 
 def test_our_server_is_ready_and_another_name_is_a_stranger(url: str) -> None:

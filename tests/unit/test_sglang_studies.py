@@ -31,15 +31,15 @@ H200_MIB = 143_771
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_a_study_is_valid_for_the_engine_without_it_or_the_model_being_here(file: Path, version: str) -> None:
     study, flags = load_study(file), catalogue(version)
-    check_flags(study, flags, get_engine("sglang").reserved_flags)
-    assert check_conflicts(study, flags) == []
+    check_flags(study, {None: flags}, get_engine("sglang").reserved_flags)
+    assert check_conflicts(study, {None: flags}) == []
 
 
 @pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.parent.name)
 def test_a_recorded_campaigns_flags_are_those_of_the_version_it_ran(file: Path) -> None:
     study, flags = load_study(file), catalogue("0.5.16")
-    check_flags(study, flags, get_engine("sglang").reserved_flags)
-    check_conflicts(study, flags)
+    check_flags(study, {None: flags}, get_engine("sglang").reserved_flags)
+    check_conflicts(study, {None: flags})
 
 
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)

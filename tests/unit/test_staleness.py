@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from pivotbench.host import difference
 from pivotbench.staleness import Judge
 
 ENVIRONMENT = {"engine": "e", "engine_version": "1", "cpu_model": "c", "cores": 2, "model_revision": None}
@@ -80,3 +81,14 @@ def test_what_this_run_made_is_not_judged_again(tmp_path: Path) -> None:
     stored(tmp_path, **failed("transient"))
     os.utime(path, ns=(1, 1))
     assert judge.stale("launch", path, "f") is None, "or the same run would try for ever"
+
+
+def test_another_image_or_other_packages_are_another_engine() -> None:
+    stored = ENVIRONMENT | {"image": "sha256:1", "packages": {"torch": "2.11.0"}}
+    assert difference(stored, stored, gpus=0) is None
+    assert difference(stored, stored | {"image": "sha256:2"}, gpus=0) == "image was sha256:1, is sha256:2"
+    assert "torch" in str(difference(stored, stored | {"packages": {"torch": "2.14.1"}}, gpus=0))
+
+
+def test_results_from_before_packages_were_recorded_still_hold() -> None:
+    assert difference(ENVIRONMENT, ENVIRONMENT | {"packages": {"torch": "2.11.0"}}, gpus=0) is None

@@ -57,12 +57,12 @@ def speculation(text: str) -> tuple[str, str]:
 
 def refusal(study: Study) -> str:
     with pytest.raises(UserError) as caught:
-        check_conflicts(study, CATALOGUE)
+        check_conflicts(study, {None: CATALOGUE})
     return str(caught.value).split("/study.yaml:")[-1]
 
 
 def warnings(study: Study, kinds: frozenset[str] = frozenset()) -> list[str]:
-    return [line.split("/study.yaml:")[-1] for line in check_conflicts(study, CATALOGUE, kinds)]
+    return [line.split("/study.yaml:")[-1] for line in check_conflicts(study, {None: CATALOGUE}, kinds)]
 
 
 def test_a_study_whose_flags_go_together_has_no_warning(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_model_counts_where_it_is_known(tmp_path: Path) -> None:
     asked = study(tmp_path, ("attention-backend: triton", "mamba-radix-cache-strategy: no_buffer"))
     assert warnings(asked) == []
     with pytest.raises(UserError, match="no_buffer needs disable-overlap-schedule"):
-        check_conflicts(asked, CATALOGUE, frozenset({"hybrid"}))
+        check_conflicts(asked, {None: CATALOGUE}, frozenset({"hybrid"}))
 
 
 def test_of_a_matrix_the_matrix_is_named(tmp_path: Path) -> None:

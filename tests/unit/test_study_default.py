@@ -34,7 +34,7 @@ def catalogue() -> FlagCatalogue:
 
 
 def test_the_engine_takes_every_flag_of_it() -> None:
-    check_flags(STUDY, catalogue(), {"model", "alias", "host", "port"})
+    check_flags(STUDY, {None: catalogue()}, {"model", "alias", "host", "port"})
 
 
 def test_four_backends_work_and_one_cannot_launch() -> None:

@@ -91,6 +91,14 @@ BEYOND_A_SCHEMA = {
     "recursive alias",
     "seconds infinite",
     "python two lines",
+    "two origins",
+    "container llamacpp",
+    "docker a file",
+    "no such sif",
+    "version unused",
+    "version unknown",
+    "version unknown in matrix",
+    "version of a speculation",
 }
 
 

@@ -1,7 +1,7 @@
 # The engine's own environment with its list of flags, and the model.
 
 
-# The engine, installed from pinned requirements (or the study's own), and its list of flags.
+# The engine, installed from pinned requirements (or the study's own, in any number of versions), and their flags.
 rule engine:
     localrule: True
     input:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from pivotbench.containers import Container
 from pivotbench.engines.counters import DraftCounters
 from pivotbench.engines.forced import Forced
 from pivotbench.engines.spelling import Spelling
@@ -26,7 +27,11 @@ ENDPOINTS: dict[str, Dialect] = {
 
 @dataclass(frozen=True)
 class FlagSpec:
-    """One flag as the engine itself declares it; names are written without leading dashes."""
+    """One flag as the engine itself declares it; names are written without leading dashes.
+
+    ``setting``: the name under which the running server reports it. ``stores``: the value it stands for
+    there, where that is another than the one given. ``deprecated``: what the engine says to use instead.
+    """
 
     name: str
     aliases: tuple[str, ...] = ()
@@ -34,15 +39,19 @@ class FlagSpec:
     takes_value: bool = True
     many: bool = False
     help: str = ""
+    setting: str | None = None
+    stores: str | int | float | bool | None = None
+    deprecated: str | None = None
 
 
 @dataclass(frozen=True)
 class FlagCatalogue:
-    """The flags one installed version of an engine accepts."""
+    """The flags one installed version of an engine accepts, and the versions of the packages beneath it."""
 
     engine: str
     version: str
     flags: tuple[FlagSpec, ...]
+    packages: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, name: str) -> FlagSpec | None:
         """Return the flag of this name or alias."""
@@ -61,6 +70,20 @@ class Command:
     def argv(self) -> tuple[str, ...]:
         """The command line as it is executed."""
         return self.study + self.added
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting the engine chose or changed by itself, as it says: where, for which model, on which ranks.
+
+    ``flag`` is None where a line of the log tells of it in words alone. ``ranks`` is empty for all of them.
+    """
+
+    flag: str | None
+    effective: Any
+    source: str
+    model: Literal["target", "draft"] = "target"
+    ranks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +109,7 @@ class Engine(Protocol):
     dialects: tuple[Dialect, ...]  # what it answers; the first is used where a study names none
     stop_grace_seconds: float
     package: str  # the distribution that carries the engine's version
+    companions: tuple[str, ...]  # distributions that do its work, recorded beside it
     reserved_flags: frozenset[str]  # the ones Pivotbench sets itself; a study may not
     spelling: Spelling  # how it names what limits its speed
     simulates: (
@@ -111,8 +135,10 @@ class Engine(Protocol):
         """
         ...
 
-    def read_flags(self, python: Path) -> FlagCatalogue:
-        """Ask the engine for its flags once; no GPU is touched. Raises UserError."""
+    def read_flags(
+        self, python: Path, env: Mapping[str, str], container: Container | None = None
+    ) -> FlagCatalogue:
+        """Ask the engine for its flags, under these variables; no GPU is touched. Raises UserError."""
         ...
 
     def probe(self, url: str, served_name: str, *, timeout_seconds: float) -> Probe:
@@ -124,6 +150,14 @@ class Engine(Protocol):
 
         They are named as flags; ``log`` helps where the server states a setting in its log alone.
         """
+        ...
+
+    def changes(self, effective: Mapping[str, Any], log: Sequence[str]) -> list[Change]:
+        """Return what a ready server says it chose or changed by itself, from its settings and its log."""
+        ...
+
+    def rank_differences(self, effective: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Return the settings in which data-parallel ranks differ, with the value on each."""
         ...
 
     def launch_phases(self, log: Sequence[str]) -> list[LaunchPhase]:

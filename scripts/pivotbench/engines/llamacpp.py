@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import subprocess
 import time
@@ -12,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pivotbench.containers import Container
 from pivotbench.engines import llamacpp_forced
 from pivotbench.engines.base import (
+    Change,
     Command,
     Dialect,
     FlagCatalogue,
@@ -75,6 +78,7 @@ class LlamaCpp:
     dialects: tuple[Dialect, ...] = ("openai-chat", "openai-completions")
     stop_grace_seconds: float = 5.0
     package: str = "xllamacpp"
+    companions: tuple[str, ...] = ()
     reserved_flags: frozenset[str] = frozenset({"model", "alias", "host", "port"})
     simulates: str | None = None
     spelling: Spelling = LLAMACPP_SPELLING
@@ -98,11 +102,16 @@ class LlamaCpp:
         """Return xllamacpp's version in the environment of ``python``."""
         return package_version(python, self.package)
 
-    def read_flags(self, python: Path) -> FlagCatalogue:
-        """Ask the serving program for its flags."""
+    def read_flags(
+        self, python: Path, env: Mapping[str, str], container: Container | None = None
+    ) -> FlagCatalogue:
+        """Ask the serving program for its flags; it is never in a container."""
+        assert container is None, "a study refuses a container of llamacpp"
         command = [str(python), str(SERVE_PROGRAM), "--print-flags"]
         try:
-            answer = subprocess.run(command, capture_output=True, text=True, timeout=READ_FLAGS_SECONDS)
+            answer = subprocess.run(
+                command, capture_output=True, text=True, timeout=READ_FLAGS_SECONDS, env={**os.environ, **env}
+            )
             data = json.loads(answer.stdout)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UserError(f"cannot ask llamacpp for its flags with {python}: {error}") from error
@@ -168,6 +177,14 @@ class LlamaCpp:
             }
         except (OSError, http.client.HTTPException, KeyError, TypeError):
             return settings
+
+    def changes(self, effective: Mapping[str, Any], log: Sequence[str]) -> list[Change]:  # noqa: ARG002
+        """Return nothing: its settings in effect are read from its log, and it tells of no change beside."""
+        return []
+
+    def rank_differences(self, effective: Mapping[str, Any]) -> dict[str, list[Any]]:  # noqa: ARG002
+        """Return nothing: it has no ranks."""
+        return {}
 
     def launch_phases(self, log: Sequence[str]) -> list[LaunchPhase]:
         """Return start, weights, context (KV cache, compute buffers), warm-up and listen, in seconds."""

@@ -30,10 +30,33 @@ def package_version(python: Path, package: str) -> str | None:
     answer is kept until the interpreter's file changes; the version itself is read anew each time,
     so that an upgrade is seen.
     """
+    found = _find(python, package)
+    return None if found is None else found[0]
+
+
+def package_stamp(python: Path, package: str) -> tuple[str, str, int] | None:
+    """Return version, metadata folder and its time for the ``package`` that ``python`` would import.
+
+    One that is installed anew has another stamp; None where there is none.
+    """
+    found = _find(python, package)
+    return None if found is None else (found[0], str(found[1]), found[1].stat().st_mtime_ns)
+
+
+def versions_beside(python: Path, package: str, others: Iterable[str]) -> dict[str, str]:
+    """Return the versions of ``others`` that lie in the same folder as ``package``, without asking."""
+    found = _find(python, package)
+    if found is None:
+        return {}
+    told = {name: _metadata_in([found[1].parent], name) for name in others}
+    return {name: metadata[0] for name, metadata in told.items() if metadata}
+
+
+def _find(python: Path, package: str) -> tuple[str, Path] | None:
     # Links are not followed: a virtual environment's interpreter is one, and leads elsewhere.
     prefix = python.absolute().parent.parent
     beside = (folder for pattern in _SITE_FOLDERS for folder in sorted(prefix.glob(pattern)))
-    return _version_in(beside, package) or _version_in(_search_path(python), package)
+    return _metadata_in(beside, package) or _metadata_in(_search_path(python), package)
 
 
 def _search_path(python: Path) -> list[Path]:
@@ -63,11 +86,11 @@ def _search_path(python: Path) -> list[Path]:
     return [Path(folder) for folder in folders]
 
 
-def _version_in(folders: Iterable[Path], package: str) -> str | None:
+def _metadata_in(folders: Iterable[Path], package: str) -> tuple[str, Path] | None:
     stem = package.lower().replace("-", "_")
     for folder in folders:
         for found in sorted(folder.glob("*.dist-info")):
             name, _, version = found.name.removesuffix(".dist-info").partition("-")
             if name.lower() == stem:
-                return version
+                return version, found
     return None

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pivotbench.engines import sglang_forced
+from pivotbench.containers import Container
+from pivotbench.engines import sglang_changes, sglang_forced
 from pivotbench.engines.base import (
+    Change,
     Command,
     Dialect,
     FlagCatalogue,
@@ -22,7 +24,7 @@ from pivotbench.engines.control import ask
 from pivotbench.engines.counters import DraftCounters, read_counters
 from pivotbench.engines.forced import Forced
 from pivotbench.engines.packages import package_version
-from pivotbench.engines.sglang_flags import ask_flags
+from pivotbench.engines.sglang_flags import ask_catalogue
 from pivotbench.engines.sglang_log import launch_phases
 from pivotbench.engines.spelling import SGLANG_SPELLING
 
@@ -65,6 +67,7 @@ class SGLang:
     # After SIGTERM it waits 5 s for "GPU activity to settle" before it ends its schedulers.
     stop_grace_seconds = 10.0
     package = "sglang"
+    companions = ("torch", "flashinfer-python", "sglang-kernel", "sgl-kernel", "triton")
     reserved_flags = frozenset({"model-path", "model", "host", "port", "served-model-name", "enable-metrics"})
     simulates = "SGLANG_SIMULATE_ACC_LEN"
     spelling = SGLANG_SPELLING
@@ -97,13 +100,12 @@ class SGLang:
         """Return SGLang's version from package metadata, or None where it is not installed."""
         return package_version(python, self.package)
 
-    def read_flags(self, python: Path) -> FlagCatalogue:
+    def read_flags(
+        self, python: Path, env: Mapping[str, str], container: Container | None = None
+    ) -> FlagCatalogue:
         """Ask the interpreter for SGLang's own argument parser; no GPU is touched. Raises UserError."""
-        return FlagCatalogue(
-            engine=self.name,
-            version=self.installed_version(python) or "unknown",
-            flags=ask_flags(python),
-        )
+        variables = {**_ENVIRONMENT, **env}
+        return ask_catalogue(python, variables, container, (self.package, *self.companions))
 
     def probe(self, url: str, served_name: str, *, timeout_seconds: float) -> Probe:
         """Ask for the served name, then for one generated token; both within ``timeout_seconds``.
@@ -144,6 +146,14 @@ class SGLang:
             if status == 200 and isinstance(info, dict):
                 return effective(info)
         return {}
+
+    def changes(self, effective: Mapping[str, Any], log: Sequence[str]) -> list[Change]:
+        """Return what its schedulers and its log say was chosen or changed; see sglang_changes."""
+        return sglang_changes.changes(effective, log)
+
+    def rank_differences(self, effective: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Return what its data-parallel schedulers say of themselves that differs."""
+        return sglang_changes.differing_settings(effective)
 
     def launch_phases(self, log: Sequence[str]) -> list[LaunchPhase]:
         """Return the launch's phases in order, in whole seconds as the log's time stamps have them."""

@@ -4,50 +4,82 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pivotbench.engines.base import FlagSpec
+from pivotbench import containers
+from pivotbench.containers import Container
+from pivotbench.engines.base import FlagCatalogue, FlagSpec
 from pivotbench.errors import UserError
 
 # Importing SGLang imports torch, which takes a while on a cold disk.
 _TIMEOUT_SECONDS = 300
 _MARK = "pivotbench-flags:"
 
-# Runs in the engine's interpreter, whose libraries may print to stdout first: hence the mark.
+# Runs in the engine's interpreter, whose libraries may print to stdout first: hence the mark. SGLang's
+# actions for retired flags carry `new_flag` (what to write now) and `const_value` (what the old one sets).
 _PROGRAM = f"""
-import argparse, json
+import argparse, importlib.metadata, json, sys
 from sglang.srt.server_args import ServerArgs
 parser = argparse.ArgumentParser()
 ServerArgs.add_cli_args(parser)
+def version(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 print()
-print({_MARK!r} + json.dumps([
-    dict(options=a.option_strings, nargs=a.nargs, help=str(a.help or ""),
-         choices=None if a.choices is None else [str(c) for c in a.choices])
-    for a in parser._actions if a.dest != "help"
-]))
+print({_MARK!r} + json.dumps(dict(
+    versions={{name: version(name) for name in sys.argv[1:]}},
+    flags=[
+        dict(options=a.option_strings, nargs=a.nargs, help=str(a.help or ""), setting=a.dest,
+             choices=None if a.choices is None else [str(c) for c in a.choices],
+             kind=type(a).__name__, use=getattr(a, "new_flag", None), stores=getattr(a, "const_value", None))
+        for a in parser._actions if a.dest != "help"
+    ])))
 """
 
 
-def ask_flags(python: Path) -> tuple[FlagSpec, ...]:
-    """Return SGLang's flags from ``python``'s environment, sorted by name; no GPU is visible to it.
+def ask_catalogue(
+    python: Path,
+    env: Mapping[str, str],
+    container: Container | None,
+    packages: Sequence[str],
+) -> FlagCatalogue:
+    """Return SGLang's flags, sorted by name, with the versions of ``packages``, of which SGLang is the first.
 
-    Raises UserError where the interpreter or SGLang in it does not start.
+    The study's variables ``env`` are set, as a choice may hang on one; no GPU is visible. Raises UserError
+    where the interpreter or SGLang in it does not start.
     """
-    env = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    inside = {**env, "CUDA_VISIBLE_DEVICES": ""}
+    command = [str(python), "-c", _PROGRAM, *packages]
+    where, remedy = str(python), "`python:`"
+    environment = {**os.environ, **inside}
+    if container is not None:
+        command = containers.run_command(container, command, inside=inside)
+        environment = containers.client_environment(container, inside)
+        where, remedy = f"image {container.image}", "`container:`"
     try:
         told = subprocess.run(
-            [str(python), "-c", _PROGRAM], capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, env=env
+            command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, env=environment
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UserError(f"{python}: cannot be asked for SGLang's flags ({error}); check `python:`") from error
+        raise UserError(f"{where}: cannot be asked for SGLang's flags ({error}); check {remedy}") from error
     for line in told.stdout.splitlines():
         if line.startswith(_MARK):
-            actions = json.loads(line.removeprefix(_MARK))
-            return tuple(sorted(map(_spec, actions), key=lambda flag: flag.name))
+            answer = json.loads(line.removeprefix(_MARK))
+            found = {name: version for name, version in answer["versions"].items() if version}
+            return FlagCatalogue(
+                engine="sglang",
+                version=found.pop(packages[0], "unknown"),
+                flags=tuple(sorted(map(_spec, answer["flags"]), key=lambda flag: flag.name)),
+                packages=found,
+            )
     last = (told.stderr.strip().splitlines() or [f"it ended with status {told.returncode}"])[-1]
-    raise UserError(f"{python}: SGLang does not load there ({last}); check `python:` or install sglang")
+    raise UserError(f"{where}: SGLang does not load there ({last}); check {remedy} or install sglang")
 
 
 def _spec(action: dict[str, Any]) -> FlagSpec:
@@ -60,4 +92,18 @@ def _spec(action: dict[str, Any]) -> FlagSpec:
         takes_value=nargs != 0,
         many=nargs in ("+", "*") or (isinstance(nargs, int) and nargs > 1),
         help=" ".join(action["help"].split()),
+        setting=action["setting"],
+        stores=action["stores"],
+        deprecated=_deprecation(action),
     )
+
+
+def _deprecation(action: dict[str, Any]) -> str | None:
+    """Return what to use instead of a retired flag: from its action, else from the words of its help."""
+    if action["use"]:
+        return str(action["use"])
+    help_text = " ".join(action["help"].split())
+    if not action["kind"].startswith("Deprecated") and not re.match(r"\W*deprecated\b", help_text, re.I):
+        return None
+    flags = re.findall(r"--[a-z0-9][\w={},<> -]*[\w}>]|--[a-z0-9][\w-]*", help_text)
+    return flags[0] if flags else "nothing: it has no effect of its own any more"

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pivotbench.engines import get_engine
 from pivotbench.files import write_json
 from pivotbench.lease.locks import try_lock
 from pivotbench.lease.processes import Identity
@@ -29,6 +30,8 @@ from pivotbench.lease.state import (
 
 SUPERVISE = Path(__file__).resolve().parents[2] / "supervise.py"
 POLL_SECONDS = 0.05
+# Progress of a launch: said this often where there is news, and this often where there is none.
+SAY_SECONDS, STILL_SECONDS = 5.0, 30.0
 # A guard ends and records a launch within this time of the supervisor's death; it waits for GPU memory too.
 GUARD_SECONDS = 45.0
 
@@ -125,7 +128,7 @@ def _launch(order: LaunchOrder, progress: Callable[[str], None]) -> Server | Rec
             stderr=log,
             start_new_session=True,
         )
-    began, said = time.monotonic(), time.monotonic()
+    began, said, words = time.monotonic(), time.monotonic(), ""
     while True:
         handle = read_handle(folder)
         if handle and handle.state == "ready" and handle.url:
@@ -142,13 +145,13 @@ def _launch(order: LaunchOrder, progress: Callable[[str], None]) -> Server | Rec
         if supervisor.poll() is not None:
             os.close(lease)
             return _wait_for_record(order, folder)
-        if time.monotonic() - said > 5:
-            said = time.monotonic()
-            state = handle.state if handle else "starting"
-            what = (
-                "waiting for a free device" if state == "waiting" else f"launching: {_last_line(order.log)}"
-            )
-            progress(f"{what} ({said - began:.0f} s)")
+        quiet_seconds = time.monotonic() - said
+        if quiet_seconds > SAY_SECONDS:
+            waiting = handle is not None and handle.state == "waiting"
+            what = "waiting for a free device" if waiting else f"launching: {_how_far(order)}"
+            if what != words or quiet_seconds > STILL_SECONDS:
+                said, words = time.monotonic(), what
+                progress(f"{what} ({said - began:.0f} s)")
         time.sleep(POLL_SECONDS)
 
 
@@ -182,6 +185,16 @@ def _wait_for_record(order: LaunchOrder, folder: Path) -> Record:
     detail = _last_line(str(folder / "supervisor.log"))
     shutil.rmtree(folder, ignore_errors=True)
     raise RuntimeError(f"the supervisor of launch {order.launch_id} ended without a record: {detail}")
+
+
+def _how_far(order: LaunchOrder) -> str:
+    """Return the phases a launch has behind it, with their times, and the last line of its log."""
+    try:
+        log = Path(order.log).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        log = []
+    phases = [f"{p.name} {p.seconds:.0f} s" for p in get_engine(order.engine).launch_phases(log)]
+    return " | ".join(filter(None, [", ".join(phases), _last_line(order.log) or "no word yet"]))
 
 
 def _last_line(path: str) -> str:

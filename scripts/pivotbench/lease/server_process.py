@@ -9,17 +9,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from pivotbench.lease.processes import (
-    MARKER,
-    Ending,
-    Identity,
-    descendants,
-    end,
-    marked,
-    reap,
-    resident_mib,
-)
-from pivotbench.lease.state import marker_value
+from pivotbench.lease.ending import Ended, end_launch, launch_processes
+from pivotbench.lease.processes import MARKER, Identity, descendants, reap, resident_mib
+from pivotbench.lease.state import LaunchOrder, marker_value
 
 LOG_PART_BYTES = 16 << 20
 PR_SET_PDEATHSIG = 1
@@ -31,9 +23,9 @@ class ServerProcess:
     ``guard`` is the supervisor's other child: never one of the server's, and collected by its owner.
     """
 
-    def __init__(self, launch_id: str, log: Path) -> None:
-        self.marker = marker_value(launch_id)
-        self.log = log
+    def __init__(self, order: LaunchOrder) -> None:
+        self.order = order
+        self.log = Path(order.log)
         self.process: subprocess.Popen[bytes] | None = None
         self.guard: subprocess.Popen[bytes] | None = None
         self.known: set[Identity] = set()
@@ -47,7 +39,7 @@ class ServerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**environment, MARKER: self.marker},
+                env={**environment, MARKER: marker_value(self.order.launch_id)},
                 start_new_session=True,
                 preexec_fn=_die_with_parent,
             )
@@ -55,7 +47,7 @@ class ServerProcess:
     def processes(self) -> set[Identity]:
         """Return every living process of the server, by descent, by marker and from memory."""
         mine = {Identity.own()} | ({i} if self.guard and (i := Identity.of(self.guard.pid)) else set())
-        found = descendants(os.getpid()) | marked(self.marker)
+        found = descendants(os.getpid()) | launch_processes(self.order)
         return (found | {p for p in self.known if p.alive()}) - mine
 
     def note_processes(self) -> bool:
@@ -80,9 +72,9 @@ class ServerProcess:
             return []
         return text.decode(errors="replace").splitlines()
 
-    def end(self, grace_seconds: float) -> Ending:
-        """End all of the server: SIGTERM and a grace, then SIGKILL."""
-        return end(self.processes, grace_seconds=grace_seconds, collect=self._collect)
+    def end(self, grace_seconds: float) -> Ended:
+        """End all of the server: its container by stop and kill, processes by SIGTERM and SIGKILL."""
+        return end_launch(self.order, self.processes, grace_seconds=grace_seconds, collect=self._collect)
 
     def _collect(self) -> None:
         children = [child for child in (self.process, self.guard) if child is not None]

@@ -32,6 +32,7 @@ State = Literal["waiting", "starting", "ready", "ended"]
 class LaunchOrder:
     """Everything a supervisor needs to start one server.
 
+    ``container`` is the image ``python`` is in (a Container as JSON); None for this machine's.
     ``key`` names the cell and the fingerprint of the launch: a stage attaches to a live server of
     its own key alone. ``owner`` is the process (a Snakemake run) without which nothing may run on.
     """
@@ -49,6 +50,7 @@ class LaunchOrder:
     record: str
     launch_timeout_seconds: float
     slot_wait_seconds: float
+    container: dict[str, Any] | None = None
 
     @property
     def served_name(self) -> str:

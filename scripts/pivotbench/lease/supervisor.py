@@ -19,11 +19,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pivotbench import containers
+from pivotbench.containers import Container
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import Engine
 from pivotbench.errors import UserError
 from pivotbench.files import read_json
 from pivotbench.gpu import device_variables, memory_used_mib, visible_gpus
+from pivotbench.lease.contained import contained
 from pivotbench.lease.death import as_the_log_tells, death_reason
 from pivotbench.lease.guard import start_guard
 from pivotbench.lease.locks import DeviceLocks, is_held, try_lock
@@ -66,7 +69,8 @@ class Supervisor:
         self.record = Record(
             order.launch_id, order.key, why="failed", became_ready=False, log=order.log, started=now()
         )
-        self.server = ServerProcess(order.launch_id, Path(order.log))
+        self.container = Container.from_json(order.container)
+        self.server = ServerProcess(order)
         self.readiness = Readiness(self.engine, order.served_name, self.server.log_lines)
         self.idle_since = time.monotonic()
         self.spawned = time.monotonic()
@@ -126,14 +130,17 @@ class Supervisor:
             order.python, order.model, order.flags, port=port, served_name=order.served_name
         )
         self.record.command = {"study": list(command.study), "added": list(command.added)}
-        environment = {**os.environ, **command.env, **order.env}
-        if uuids:
-            environment |= device_variables(self.gpus, uuids)
+        devices = device_variables(self.gpus, uuids) if uuids else {}
+        argv, environment = list(command.argv), {**os.environ, **command.env, **order.env, **devices}
+        if self.container is not None:
+            inside = contained(order, self.container, command, devices, uuids)
+            argv, environment = inside.argv, inside.environment
+            self.record.command |= {"study": inside.shown, "container": argv}
         self.spawned = time.monotonic()
         try:
-            self.server.start(command.argv, environment)
+            self.server.start(argv, environment)
         except OSError as error:
-            self._fail("engine_missing", f"{command.argv[0]} cannot be started: {error.strerror}")
+            self._fail("engine_missing", f"{argv[0]} cannot be started: {error.strerror}")
             return
         self.handle.state, self.handle.url = "starting", f"http://127.0.0.1:{port}"
         self._note_processes()
@@ -190,6 +197,13 @@ class Supervisor:
         return True
 
     def _server_ended(self, exit_code: int) -> None:
+        if containers.did_not_start(self.container, exit_code) and not self.record.became_ready:
+            said = tuple(line for line in self.server.log_lines() if line.startswith("docker:"))[-1:]
+            self.record.exit_code = exit_code
+            why = said[0].removeprefix("docker:").strip() if said else f"exit code {exit_code}"
+            self._fail("engine_missing", f"docker did not start the server: {why}", said)
+            return
+        exit_code = containers.exit_code_of_server(self.container, exit_code)
         self.record.exit_code = exit_code
         if self.record.became_ready:
             self.record.why = "died"
@@ -230,8 +244,11 @@ class Supervisor:
         if self.server.process is not None:
             ending = self.server.end(grace)
             self.record.signals = [{"signal": name, "seconds": s} for name, s in ending.signals]
-            self.record.processes_left = [str(p) for p in ending.left]
-            self.record.exit_code = self.server.process.poll()
+            self.record.processes_left = list(ending.left)
+            code = self.server.process.poll()
+            self.record.exit_code = (
+                None if code is None else containers.exit_code_of_server(self.container, code)
+            )
             prove_released(self.record, self.handle.url)
             self.record.phases = self.record.phases or self.readiness.phases()
         self.record.teardown_seconds = round(time.monotonic() - began, 3)

@@ -7,6 +7,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+from pivotbench.lease.ending import end_launch, launch_processes
 from pivotbench.lease.locks import lock_folder
 from pivotbench.lease.processes import Identity, end, marked, marked_processes
 from pivotbench.lease.release import prove_released
@@ -14,7 +15,6 @@ from pivotbench.lease.state import (
     Record,
     launch_folders,
     launches_folder,
-    marker_value,
     read_handle,
     read_order,
     write_record,
@@ -30,9 +30,8 @@ def sweep_launch(folder: Path) -> None:
         return
     known = {Identity.parse(p) for p in handle.processes} if handle else set()
     began = time.monotonic()
-    ending = end(
-        lambda: marked(marker_value(order.launch_id)) | {p for p in known if p.alive()},
-        grace_seconds=0,
+    ending = end_launch(
+        order, lambda: launch_processes(order) | {p for p in known if p.alive()}, grace_seconds=0
     )
     reason = Reason.of("server_died", "the process that watched over the server was killed")
     record = Record(
@@ -43,7 +42,7 @@ def sweep_launch(folder: Path) -> None:
         reason={**vars(reason), "evidence": [], "links": []},
         log=order.log,
         signals=[{"signal": name, "seconds": s} for name, s in ending.signals],
-        processes_left=[str(p) for p in ending.left],
+        processes_left=list(ending.left),
         memory={"before_mib": handle.before_mib if handle else {}},
     )
     prove_released(record, handle.url if handle else None)

@@ -108,25 +108,43 @@ def flag_rows(decision: Mapping[str, Any], cells: Iterable[CellFiles]) -> list[F
         if cell.requested:
             latest[cell.phase, cell.configuration] = cell
     shared = _shared([cell.requested for cell in latest.values()])
+    builds = {key: _build(cell.environment) for key, cell in latest.items()}
+    several = len(set(builds.values())) > 1
     confounders: dict[tuple[str, str], list[str]] = {}
     for phase, field in fields(decision).items():
         for name, row in field.others.items():
             confounders[phase, name] = row.get("confounders") or []
     rows = []
     for key, cell in latest.items():
-        overrides = (cell.launch or {}).get("overrides") or []
+        launch = cell.launch or {}
+        overrides = launch.get("overrides") or []
         rows.append(
             Flags(
                 configuration=cell.configuration,
-                asked=tuple(f"{k} {_value(v)}" for k, v in sorted(cell.requested.items()) if k not in shared),
-                overridden=tuple(
-                    f"{o['flag']}: {_value(o.get('requested'))} → {_value(o.get('effective'))}"
-                    for o in overrides
+                asked=(
+                    *((builds[key],) if several else ()),
+                    *(f"{k} {_value(v)}" for k, v in sorted(cell.requested.items()) if k not in shared),
+                    *(f"{d['flag']} is deprecated: use {d['use']}" for d in launch.get("deprecated") or []),
                 ),
+                overridden=tuple(dict.fromkeys(filter(None, map(_override, overrides)))),
                 unasked=tuple(confounders.get(key, ())),
             )
         )
     return rows
+
+
+def _override(row: Mapping[str, Any]) -> str | None:
+    """Return an override for people: of what was asked, or in the log's words; None of a default."""
+    where = f" (rank {', '.join(map(str, row['ranks']))})" if row.get("ranks") else ""
+    if row["flag"] is None:
+        return str(row["effective"])
+    if row.get("requested") is None:
+        return None
+    return f"{row['flag']}: {_value(row['requested'])} → {_value(row.get('effective'))}{where}"
+
+
+def _build(environment: Mapping[str, Any]) -> str:
+    return f"{environment.get('engine')} {environment.get('engine_version') or 'of unknown version'}"
 
 
 def _shared(requests: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from pivotbench.errors import UserError
 from pivotbench.files import read_json
+from pivotbench.installations import Installation
 from pivotbench.lease.ensure import Server, ensure, new_launch_id, record_path
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import LaunchOrder, Record
@@ -59,6 +60,11 @@ class Context:
         launch = json.dumps(self.request, sort_keys=True)
         return f"{Path.cwd()}:{c['study']}/{c['phase']}/{c['configuration']}/r{c['round']}:{launch}"
 
+    @property
+    def installation(self) -> Installation:
+        """Where this cell's version of the engine is."""
+        return Installation.of_request(self.request, self.host["python"])
+
     def say(self, text: str) -> None:
         """Print one line of progress."""
         label = f"{self.cell['configuration']} r{self.cell['round']}"
@@ -72,13 +78,14 @@ class Context:
     def ensure(self) -> Server | Record:
         """Return this cell's ready server, live or launched anew, or the record of its failure."""
         launch_id = new_launch_id()
+        installed = self.installation
         log = (self.logs / f"{self.stage}.log").resolve()
         order = LaunchOrder(
             launch_id=launch_id,
             key=self.key,
             owner=str(self.owner),
             engine=self.request["engine"],
-            python=self.host["python"],
+            python=installed.python,
             model=self.host["model"],
             flags=self.request["flags"],
             env=self.request["env"],
@@ -87,6 +94,7 @@ class Context:
             record=str(record_path(self.logs, launch_id)),
             launch_timeout_seconds=self.host["launch_timeout_seconds"],
             slot_wait_seconds=self.host["slot_wait_seconds"],
+            container=asdict(installed.container) if installed.container else None,
         )
         return ensure(order, self.say)
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+from pivotbench.containers import image_identity
 from pivotbench.engines import get_engine
+from pivotbench.engines.base import Engine, FlagCatalogue
+from pivotbench.errors import UserError
 from pivotbench.host import describe
+from pivotbench.installations import kept_flags, known_versions, read_flags
 from pivotbench.lease.ensure import stop
 from pivotbench.lease.state import Record
 from pivotbench.model_facts import model_facts
 from pivotbench.preflight import preflight
 from pivotbench.stages.context import Context, failed_launch
+from pivotbench.stages.overrides import deprecations, overrides
 
 
 def launch(context: Context) -> None:
@@ -22,9 +26,8 @@ def launch(context: Context) -> None:
     """
     stop(key=context.key, owner=str(context.owner))
     engine = get_engine(context.request["engine"])
-    environment = describe(
-        engine.name, engine.installed_version(Path(context.host["python"])), context.host["model"]
-    )
+    environment, catalogue = _installed(context, engine)
+    requested = context.request["flags"]
     expected = preflight(
         context.request, context.host["model"], environment["engine_version"], environment["gpus"]
     )
@@ -38,8 +41,10 @@ def launch(context: Context) -> None:
             ready_seconds=None,
             phases=[],
             command=None,
-            requested=context.request["flags"],
+            requested=requested,
             overrides=[],
+            deprecated=deprecations(requested, catalogue),
+            ranks_differ={},
             memory=None,
             preflight=expected.as_json(),
             environment=environment,
@@ -56,8 +61,10 @@ def launch(context: Context) -> None:
             ready_seconds=None,
             phases=server.phases,
             command=server.command,
-            requested=context.request["flags"],
+            requested=requested,
             overrides=[],
+            deprecated=deprecations(requested, catalogue),
+            ranks_differ={},
             memory=server.memory,
             preflight=expected.as_json(),
             environment=environment,
@@ -71,8 +78,12 @@ def launch(context: Context) -> None:
             ready_seconds=facts["ready_seconds"],
             phases=facts["phases"],
             command=facts["command"],
-            requested=context.request["flags"],
-            overrides=overrides(context.request["flags"], facts["effective"]),
+            requested=requested,
+            overrides=overrides(
+                requested, facts["effective"], engine.changes(facts["effective"], _log(context)), catalogue
+            ),
+            deprecated=deprecations(requested, catalogue),
+            ranks_differ=engine.rank_differences(facts["effective"]),
             memory=facts["memory"],
             model=model_facts(
                 engine.spelling,
@@ -88,27 +99,32 @@ def launch(context: Context) -> None:
         server.release()
 
 
-def overrides(requested: dict[str, Any], effective: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every requested flag whose value in effect is another, with where that was read.
+def _installed(context: Context, engine: Engine) -> tuple[dict[str, Any], FlagCatalogue | None]:
+    """Return this node's environment for the launch, and the engine's flags where they are known here.
 
-    A flag the server does not report is left out: nothing is known of it. ``auto`` leaves the
-    choice to the engine, so what it chose is no override.
+    An image that is not on this node is fetched now, so that its download is no part of the launch.
     """
-    found = []
-    reported = {name.replace("_", "-"): value for name, value in effective.items()}
-    for name, value in sorted(requested.items()):
-        key = name.replace("_", "-")
-        if key not in reported or str(value).lower() == "auto":
-            continue
-        if _spelled(reported[key]) != _spelled(value):
-            found.append(
-                {"flag": name, "requested": value, "effective": reported[key], "source": "server_info"}
-            )
-    return found
+    installed, env = context.installation, context.request["env"]
+    image = None
+    if installed.container is None:
+        catalogue = kept_flags(engine, installed, env)
+    else:
+        context.say(f"image {installed.container.image}")
+        try:
+            catalogue = read_flags(engine, installed, env)
+        except UserError as error:
+            # The launch will fail by it, which is a result.
+            catalogue = None
+            context.say(str(error))
+        image = image_identity(installed.container)
+    version, packages = known_versions(engine, installed, env)
+    model = context.host["model"]
+    return describe(engine.name, version, model, packages=packages, image=image), catalogue
 
 
-def _spelled(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    text = str(value).lower()
-    return {"true": "on", "false": "off", "enabled": "on", "disabled": "off"}.get(text, text)
+def _log(context: Context) -> list[str]:
+    try:
+        log = (context.logs / f"{context.stage}.log").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return log.splitlines()

@@ -2,7 +2,7 @@
 
 from pivotbench.study.backends import Backends, Speculative
 from pivotbench.study.conflicts import check_conflicts
-from pivotbench.study.flags import check_flags
+from pivotbench.study.flags import check_flags, deprecated_flags
 from pivotbench.study.loader import load_study
 from pivotbench.study.metric import Metric
 from pivotbench.study.model import Model, Study
@@ -14,9 +14,12 @@ from pivotbench.study.sections import (
     SmokePrompt,
 )
 from pivotbench.study.throughput import Throughput, Workload
+from pivotbench.study.versions import VERSION, Container, Version
 
 __all__ = [
+    "VERSION",
     "Backends",
+    "Container",
     "Decision",
     "Hosts",
     "Metric",
@@ -27,8 +30,10 @@ __all__ = [
     "Speculative",
     "Study",
     "Throughput",
+    "Version",
     "Workload",
     "check_conflicts",
     "check_flags",
+    "deprecated_flags",
     "load_study",
 ]

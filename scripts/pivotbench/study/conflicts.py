@@ -33,14 +33,17 @@ class Conflict:
         return f"{self.finding.message} [{self.finding.id}]"
 
 
-def check_conflicts(study: Study, catalogue: FlagCatalogue, kinds: frozenset[str] = frozenset()) -> list[str]:
+def check_conflicts(
+    study: Study, catalogues: Mapping[str | None, FlagCatalogue], kinds: frozenset[str] = frozenset()
+) -> list[str]:
     """Return a warning, one line each, for every set of flags that is known to do something else than asked.
 
-    ``kinds``: of the model, as far as this machine can tell. Raises UserError for the first set in the file
-    that this version of the engine refuses, and for a misspelt speculative algorithm.
+    ``catalogues``: of the versions that are known, as check_flags takes them; ``kinds``: of the model, as far
+    as this machine can tell. Raises UserError for the first set in the file that the version which gets it
+    refuses, and for a misspelt speculative algorithm.
     """
-    _check_algorithms(study, catalogue)
-    found = conflicts(study, catalogue.version, kinds)
+    _check_algorithms(study, catalogues.values())
+    found = conflicts(study, {name: catalogue.version for name, catalogue in catalogues.items()}, kinds)
     refused = [conflict for conflict in found if conflict.refused]
     if refused:
         first = min(refused, key=lambda conflict: _line(study, conflict.path))
@@ -48,22 +51,28 @@ def check_conflicts(study: Study, catalogue: FlagCatalogue, kinds: frozenset[str
     return [_where(study, conflict.path, conflict.words) for conflict in found]
 
 
-def conflicts(study: Study, version: str | None, kinds: frozenset[str] = frozenset()) -> list[Conflict]:
+def conflicts(
+    study: Study, versions: Mapping[str | None, str], kinds: frozenset[str] = frozenset()
+) -> list[Conflict]:
     """Return every finding on the study's configurations that needs no GPU to be seen, each rule once a name.
 
-    A speculative configuration is looked at on every backend it may run on. It is refused where all of them
-    end in the engine's refusal; where only some do, that is for a launch to show.
+    ``versions``: the engine's numbers by the study's names for them. A speculative configuration is looked at
+    on every backend it may run on. It is refused where all of them end in the engine's refusal; where only
+    some do, that is for a launch to show.
     """
     found: dict[tuple[str, KeyPath], Conflict] = {}
     base = study.speculative_base
     backends = {base: study.configurations[base]} if base else study.configurations
     alone: set[str] = set()
     for name, flags in backends.items():
-        for finding in _findings(study, [flags], version, kinds):
+        for finding in _findings(study, [flags], versions.get(study.version_of(name)), kinds):
             alone.add(finding.id)
             _keep(found, finding, _path(study, finding, [("backends", name)]), finding.certain)
     for name, flags in study.speculations.items():
-        on_each = [_findings(study, [b, flags], version, kinds) for b in backends.values()]
+        on_each = [
+            _findings(study, [given, flags], versions.get(study.version_of(backend)), kinds)
+            for backend, given in backends.items()
+        ]
         certain = [{finding.id for finding in of_base if finding.certain} for of_base in on_each]
         owners = [("speculative", name), *(("backends", backend) for backend in backends)]
         for finding in (f for of_base in on_each for f in of_base if f.id not in alone):
@@ -110,13 +119,13 @@ def _path(study: Study, finding: Finding, owners: Iterable[tuple[str, str]]) -> 
     return places[0][0]
 
 
-def _check_algorithms(study: Study, catalogue: FlagCatalogue) -> None:
+def _check_algorithms(study: Study, catalogues: Iterable[FlagCatalogue]) -> None:
     """SGLang names its algorithms in the flag's help and takes others too, which plugins bring."""
-    flag = catalogue.find(ALGORITHM)
-    told = re.search(r"Builtins: ([\w ,]+)", flag.help) if flag else None
-    if told is None:
+    helps = [flag.help for catalogue in catalogues if (flag := catalogue.find(ALGORITHM))]
+    told = [found[1] for text in helps if (found := re.search(r"Builtins: ([\w ,]+)", text))]
+    names = list(dict.fromkeys(name.strip() for line in told for name in line.split(",")))
+    if not names:
         return
-    names = [name.strip() for name in told[1].split(",")]
     for path, given in _given(study):
         value = given.get(ALGORITHM)
         if value and str(value).upper() not in names and (match := near(str(value), names)):

@@ -32,6 +32,7 @@ NAME_CHARACTERS = 100
 WITHOUT_SPECULATION = "none"
 RESERVED_NAMES = ("race", WITHOUT_SPECULATION, "on", "matrix", "exclude")
 
+_LOCAL = ("/", "./", "../", "~")
 _FLAG_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _SCALAR_SCHEMA = [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]
 _ITEM_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "number"}]}
@@ -93,6 +94,11 @@ def folder_of(info: ValidationInfo) -> Path:
 def resolve(text: str, folder: Path) -> Path:
     """Return an absolute path; symlinks stay, since a virtual environment's interpreter is one."""
     return (folder / os.path.expanduser(text)).absolute()  # noqa: PTH111 - it leaves an unknown ~user alone
+
+
+def is_local(path: str) -> bool:
+    """Return whether a path is local rather than an id on a hub; the spelling alone tells."""
+    return path.startswith(_LOCAL) or path in (".", "..")
 
 
 def as_shown(file: Path, info: ValidationInfo) -> Path:

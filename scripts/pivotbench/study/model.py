@@ -23,24 +23,21 @@ from pivotbench.study.fields import (
     Name,
     Strict,
     StudyPath,
+    check_name,
     check_reachable,
     folder_of,
+    is_local,
     refusal,
     resolve,
 )
 from pivotbench.study.sections import Decision, Hosts, Smoke
 from pivotbench.study.source import Source
 from pivotbench.study.throughput import Throughput
-from pivotbench.study.wording import listed, quoted, suggestion
+from pivotbench.study.versions import VERSION, Container, ContainerKey, Version
+from pivotbench.study.wording import KeyPath, listed, quoted, suggestion
 
-_LOCAL = ("/", "./", "../", "~")
 # Each part of it has 96 characters at most.
 _HUB_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?"
-
-
-def is_local(path: str) -> bool:
-    """Return whether a model's path is local rather than a hub id; the spelling alone tells."""
-    return path.startswith(_LOCAL) or path in (".", "..")
 
 
 class Model(Strict):
@@ -142,6 +139,16 @@ class Study(Strict):
         description="Interpreter of an environment that has the engine, relative to the study file. "
         "Default: the one Pivotbench makes.",
     )
+    container: ContainerKey = Field(
+        default=None,
+        description="Container image that has the engine, instead of python; plain text is short for its "
+        "image.",
+    )
+    versions: dict[str, Version] = Field(
+        default_factory=dict,
+        description="Versions of the engine by name, to compare with each other: a configuration says which "
+        "one it runs by the key version among its flags.",
+    )
     env: Annotated[
         dict[str, Annotated[str, BeforeValidator(_environment_text)]], AfterValidator(_check_environment)
     ] = Field(default_factory=dict, description="Environment variables of the server.")
@@ -200,6 +207,45 @@ class Study(Strict):
                 others = [name for name in phase if name != stated.a]
                 message = f"{quoted(stated.a)} cannot be compared with {quoted(stated.b)}"
                 raise refusal(f"{message}; {suggestion(stated.b, others)}", *at, "b")
+
+    @model_validator(mode="after")
+    def _versions_exist(self) -> Study:
+        if self.python is not None and self.container is not None:
+            raise refusal("give either python or container", "container")
+        contained: list[tuple[KeyPath, Container | None]] = [(("container",), self.container)]
+        for name, version in self.versions.items():
+            check_name(name, "versions", name)
+            contained.append((("versions", name, "container"), version.container))
+        for place, container in contained:
+            if container is not None and self.engine != "sglang":
+                raise refusal(f"{self.engine} is started without a container; give python", *place)
+        for at, value in self._named_versions():
+            if at[0] == "speculative":
+                raise refusal("speculation runs on its backend's version; remove it", *at)
+            if str(value) not in self.versions:
+                known = suggestion(str(value), sorted(self.versions))
+                raise refusal(f"no version {quoted(value)} under versions; {known}", *at)
+        used = {self.version_of(name) for name in self.configurations}
+        for name in self.versions:
+            if name not in used:
+                raise refusal("no configuration runs it; name it by version, or remove it", "versions", name)
+        return self
+
+    def _named_versions(self) -> list[tuple[KeyPath, Any]]:
+        flags: list[tuple[KeyPath, dict[str, Any]]] = [
+            (("serve",), self.serve),
+            *((("backends", name), flags) for name, flags in self.backends.named.items()),
+            *((("speculative", name), flags) for name, flags in self.speculations.items()),
+        ]
+        named: list[tuple[KeyPath, Any]] = [((*at, VERSION), f[VERSION]) for at, f in flags if VERSION in f]
+        values = self.backends.matrix.get(VERSION, [])
+        return named + [(("backends", "matrix", VERSION, n), value) for n, value in enumerate(values)]
+
+    def version_of(self, configuration: str) -> str | None:
+        """Return the version that a configuration or its base names; None: the study's own engine."""
+        base = configuration.partition("+")[0]
+        named = self.configurations[base].get(VERSION, self.serve.get(VERSION))
+        return None if named is None else str(named)
 
     @model_validator(mode="after")
     def _engine_has_endpoint(self) -> Study:

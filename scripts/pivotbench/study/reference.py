@@ -14,6 +14,8 @@ REFERENCE_FILE = Path(__file__).parents[3] / "config" / "README.md"
 # Heading in the reference -> the mapping it describes; None is the study itself.
 _SECTIONS: tuple[tuple[str, str | None], ...] = (
     ("The study", None),
+    ("`container`", "Container"),
+    ("`versions.<name>`", "Version"),
     ("`model`", "Model"),
     ("`backends`", "Backends"),
     ("`speculative`", "Speculative"),
@@ -61,11 +63,12 @@ This page is generated from the models in `scripts/pivotbench/study/`:
 line, written without dashes. A speculative configuration is added to its backend, and that to `serve`;
 where two give the same flag, the more special one wins. `true` gives a flag without a value, `false` leaves
 it out, and a list gives several values to a flag that takes them. Flags are checked against the list of the
-installed engine, and against what is known of sets that do not go together
-([speculation](../scripts/pivotbench/engines/facts/sglang-speculation.yaml),
+very version that gets them, read once under the study's `env` and kept, and against what is known of sets
+that do not go together ([speculation](../scripts/pivotbench/engines/facts/sglang-speculation.yaml),
 [backends](../scripts/pivotbench/engines/facts/sglang-backends.yaml), each rule with its source): a set that
-this version refuses by itself is refused with its line, any other is a warning. The model, the address, the
-port and the served name are set for every launch and cannot be flags of a study.
+this version refuses by itself is refused with its line, any other is a warning. Another spelling of a flag is
+known as that flag, and a deprecated one is used with a warning that names its successor. The model, the
+address, the port and the served name are set for every launch and cannot be flags of a study.
 
 A `matrix` makes one configuration of every combination of its values, less those that `exclude` matches;
 named configurations may stand beside it. A generated name joins the values in the order of their flags'
@@ -99,6 +102,33 @@ decision:
     workloads: {chat: 1}
     goodput: {over: rate, ttft_seconds: {p99: 0.5}, tpot_seconds: {p95: 0.05}, e2e_seconds: {p99: 20}}
 ```
+
+## Versions and containers
+
+The engine is the one Pivotbench installs from `envs/<engine>.txt`, an environment of yours (`python`), or a
+container image (`container`). To compare versions, name them under `versions` and let each configuration say
+which one it runs, by `version` among its flags; one that says nothing runs the study's own engine:
+
+```yaml
+versions:
+  old: {python: ../venvs/sglang-0.5.16/bin/python}
+  new: {container: {image: "lmsysorg/sglang:v0.5.23", args: [--ulimit=memlock=-1]}}
+backends:
+  matrix: {version: [old, new], attention-backend: [fa3, triton]}
+  exclude: [{version: old, attention-backend: triton}]
+# fa3-new, fa3-old, triton-new: is new faster than old with the same flags?
+```
+
+The version is then a factor of the study, so its configurations are compared although their engines differ;
+driver, GPUs, processor and model must still be the same. Speculation runs on its backend's version.
+
+Docker gets the GPUs by UUID, the host's network and IPC, the variables of `env`, and these folders at their
+own paths: the model and whatever file a flag names (read-only), the hub's cache (`HF_HOME`), and a folder in
+`$PIVOTBENCH_CACHE` that is the server's `HOME`, so that compiled kernels outlive a launch. An image that is
+not there is pulled before the launch is timed. A server's container is named `pivotbench-<launch id>` and
+ended by `docker stop`, then `docker kill`; as for any server, its end counts only when processes, port and
+GPU memory are free. Apptainer (`runtime: apptainer`) runs it as a process of yours with `--nv`. Both are
+tested with stand-ins that take the real command lines, and were not yet run against a real daemon with GPUs.
 
 ## Prompt files
 

@@ -31,6 +31,15 @@ def study_schema() -> dict[str, Any]:
         "description": model["description"],
         "anyOf": [text, {"$ref": model["$ref"]}],
     }
+    image = {"type": "string", "minLength": 1, "description": "Image, run by docker."}
+    for part in (schema, schema["$defs"]["Version"]):
+        container = part["properties"]["container"]
+        part["properties"]["container"] = {
+            "description": container["description"],
+            "anyOf": [image, {"$ref": container["$ref"]}],
+        }
+    schema["properties"]["versions"]["propertyNames"] = _NAME
+    schema["$defs"]["Version"]["oneOf"] = [{"required": [origin]} for origin in ("python", "container")]
     schema["properties"]["env"]["additionalProperties"] = {"type": ["string", "integer"]}
     for section in ("Backends", "Speculative"):
         definition = schema["$defs"][section]

@@ -9,7 +9,6 @@ import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NoReturn
 
 from sglang.answers import Step, acceptance, answer, steps, token_id, tokens_of
@@ -17,8 +16,7 @@ from sglang.dialects import Handler
 from sglang.faults import say
 from sglang.generation import Generation
 from sglang.script import Script
-
-VERSION_FILES = "sglang-*.dist-info/METADATA"
+from sglang.srt.server_args import installed_version
 
 
 class ScriptedServer(http.server.ThreadingHTTPServer):
@@ -147,10 +145,3 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
             "internal_states": [state] * self.args.dp_size,
             "version": installed_version(),
         }
-
-
-def installed_version() -> str:
-    """Return the version in the metadata beside this package."""
-    site = Path(__file__).parent.parent
-    metadata = next(site.glob(VERSION_FILES)).read_text(encoding="utf-8")
-    return metadata.partition("\nVersion:")[2].partition("\n")[0].strip()

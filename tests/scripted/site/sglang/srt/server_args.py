@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
 
 ATTENTION_BACKENDS = ["triton", "torch_native", "flashinfer", "fa3", "fa4", "trtllm_mha", "cutlass_mla"]
 MOE_RUNNERS = [
@@ -19,7 +23,30 @@ MOE_RUNNERS = [
 ]
 FP4_GEMMS = ["auto", "flashinfer_cudnn", "flashinfer_cutedsl", "flashinfer_cutlass", "flashinfer_trtllm"]
 FP8_GEMMS = ["auto", "deep_gemm", "flashinfer_trtllm", "flashinfer_cutlass", "cutlass", "triton"]
+# Choices differ from version to version; those of 0.5.20 and later have one more here.
+VERSION_FILES = "sglang-*.dist-info/METADATA"
+SAMPLERS = ["flashinfer", "pytorch"]
 ALGORITHMS = ["EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "NGRAM"]
+
+
+class DeprecatedStore(argparse.Action):
+    """A retired flag as SGLang has them: ``new_flag`` names its successor, ``const_value`` what it sets."""
+
+    def __init__(self, *args: Any, new_flag: str, const_value: Any = None, **kwargs: Any) -> None:
+        self.new_flag, self.const_value = new_flag, const_value
+        super().__init__(*args, **kwargs)
+
+    def __call__(self, _: Any, namespace: argparse.Namespace, values: Any, option: Any = None) -> None:
+        """Store the value and say what to use instead."""
+        print(f"'{option}' is deprecated. Use '{self.new_flag}' instead.", file=sys.stderr, flush=True)
+        setattr(namespace, self.dest, self.const_value if self.const_value is not None else values)
+
+
+def installed_version() -> str:
+    """Return the version in the metadata on the search path, as importlib would find it."""
+    site = next(Path(p) for p in sys.path if any(Path(p).glob(VERSION_FILES)))
+    metadata = next(site.glob(VERSION_FILES)).read_text(encoding="utf-8")
+    return metadata.partition("\nVersion:")[2].partition("\n")[0].strip()
 
 
 class ServerArgs:
@@ -49,10 +76,34 @@ def _add_engine_flags(parser: argparse.ArgumentParser) -> None:
     add("--max-running-requests", type=int, help="Requests decoded at once.")
     add("--context-length", type=int, help="Longest context in tokens.")
     add("--cuda-graph-bs", type=int, nargs="+", help="Batch sizes to capture.")
+    add("--cuda-graph-max-bs-decode", type=int, help="Largest batch to capture.")
+    add(
+        "--cuda-graph-max-bs",
+        dest="cuda_graph_max_bs_decode",
+        type=int,
+        action=DeprecatedStore,
+        new_flag="--cuda-graph-max-bs-decode",
+    )
+    add(
+        "--monokernel-backend",
+        dest="enable_amd_monokernel",
+        choices=["amd"],
+        action=DeprecatedStore,
+        new_flag="--enable-amd-monokernel",
+        const_value=True,
+    )
+    add(
+        "--enable-flashinfer-allreduce-fusion",
+        action="store_true",
+        help="(Deprecated: use --flashinfer-allreduce-fusion-backend=auto) Fuse.",
+    )
+    oracle = ["token_oracle"] if os.environ.get("SGLANG_KV_CANARY_ENABLE_TOKEN_ORACLE") else []
+    add("--sampling-backend", choices=[*SAMPLERS, *oracle], help="Kernels for sampling.")
     add("--disable-radix-cache", action="store_true", help="Do not reuse prefixes.")
     add("--disable-cuda-graph", action="store_true", help="Do not capture graphs.")
     add("--attention-backend", choices=ATTENTION_BACKENDS)
-    add("--moe-runner-backend", choices=MOE_RUNNERS, default="auto")
+    runners = MOE_RUNNERS + (["flashinfer_megamoe"] if installed_version() >= "0.5.20" else [])
+    add("--moe-runner-backend", choices=runners, default="auto")
     add("--fp4-gemm-backend", dest="fp4_gemm_runner_backend", choices=FP4_GEMMS, default="auto")
     add("--fp8-gemm-backend", dest="fp8_gemm_runner_backend", choices=FP8_GEMMS, default="auto")
     add("--speculative-algorithm", choices=ALGORITHMS)

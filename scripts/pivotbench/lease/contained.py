@@ -1,0 +1,51 @@
+"""What is run for a server in a container: the runtime's command, and the environment that command gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pivotbench import containers
+from pivotbench.containers import Container
+from pivotbench.engines.base import Command
+from pivotbench.lease.processes import MARKER
+from pivotbench.lease.state import LaunchOrder, marker_value
+from pivotbench.mounts import mounts_for, prepare
+
+
+@dataclass(frozen=True)
+class Contained:
+    """``argv`` is run in ``environment``; ``shown`` is the command to paste, without its name."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    shown: list[str]
+
+
+def contained(
+    order: LaunchOrder,
+    container: Container,
+    command: Command,
+    devices: Mapping[str, str],
+    uuids: Sequence[str],
+) -> Contained:
+    """Return how a launch is run in its container, on the GPUs of these UUIDs.
+
+    ``devices``: the variables that show a process of this machine those GPUs alone. Docker shows a server no
+    others; under apptainer it sees all and is told by them which to use.
+    """
+    mounts = mounts_for(container.runtime, order.model, order.flags, order.env)
+    prepare(mounts)
+    variables = {**command.env, **order.env, MARKER: marker_value(order.launch_id)}
+    told = variables if container.runtime == "docker" else {**variables, **devices}
+    inside = containers.variables(container, told)
+    gpus: Literal["all"] | tuple[()] = "all" if uuids else ()
+    name = containers.name_of(order.launch_id)
+    return Contained(
+        argv=containers.run_command(
+            container, command.argv, mounts=mounts, gpus=uuids, inside=inside, name=name
+        ),
+        environment=containers.client_environment(container, inside),
+        shown=containers.run_command(container, command.study, mounts=mounts, gpus=gpus),
+    )

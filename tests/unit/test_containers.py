@@ -1,0 +1,183 @@
+"""Containers: what docker and apptainer are told, and what is made of their answers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import scripted
+from pivotbench import containers
+from pivotbench.containers import Container, Runtime
+from pivotbench.engines.base import Command
+from pivotbench.engines.sglang import SGLANG
+from pivotbench.errors import UserError
+from pivotbench.gpu import Gpu, device_variables
+from pivotbench.installations import Installation, flags_file, known_versions, read_flags
+from pivotbench.lease.contained import contained
+from pivotbench.lease.state import LaunchOrder
+from pivotbench.mounts import Mount, mounts_for
+from scripted.containers.daemon import Daemon
+
+IMAGE = "example/sglang:new"
+DOCKER = Container("docker", IMAGE)
+REAL_DOCKER = shutil.which("docker")
+
+
+@pytest.fixture
+def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
+    scripted.install(tmp_path / "new", "0.5.23")
+    monkeypatch.setenv("PIVOTBENCH_CACHE", str(tmp_path / "cache"))
+    with Daemon({IMAGE: tmp_path / "new"}) as running:
+        for name, value in running.environment.items():
+            monkeypatch.setenv(name, value)
+        yield running
+
+
+def full_command() -> list[str]:
+    return containers.run_command(
+        Container("docker", IMAGE, ("--ulimit=memlock=-1",)),
+        ["python3", "-m", "sglang.launch_server", "--port", "1"],
+        mounts=[Mount(Path("/models"), True), Mount(Path("/a,b"), False)],
+        gpus=["GPU-1", "GPU-2"],
+        inside=["HF_TOKEN", "PIVOTBENCH_LAUNCH"],
+        name="pivotbench-abc",
+    )
+
+
+def test_docker_is_told_name_gpus_by_uuid_folders_and_the_names_of_variables() -> None:
+    command = full_command()
+    image = command.index(IMAGE)
+    assert command[:2] == ["docker", "run"] and command[image - 2 : image] == ["--entrypoint", "python3"]
+    assert command[image + 1 :] == ["-m", "sglang.launch_server", "--port", "1"]
+    pairs = list(pairwise(command[:image]))
+    assert ("--name", "pivotbench-abc") in pairs
+    assert ("--gpus", '"device=GPU-1,GPU-2"') in pairs
+    assert ("--mount", "type=bind,source=/models,target=/models,readonly") in pairs
+    assert ("--mount", 'type=bind,"source=/a,b","target=/a,b"') in pairs
+    assert [value for option, value in pairs if option == "--env"] == ["HF_TOKEN", "PIVOTBENCH_LAUNCH"]
+
+
+@pytest.mark.skipif(REAL_DOCKER is None, reason="docker's command is not installed")
+@pytest.mark.parametrize(
+    "command",
+    [
+        full_command(),
+        ["docker", "stop", "--timeout", "3", "x"],
+        ["docker", "kill", "x"],
+        ["docker", "rm", "--force", "x"],
+        ["docker", "ps", "--all", "--quiet", "--filter", "name=^x$"],
+        ["docker", "inspect", "--type", "container", "--format", "{{.State.Pid}}", "x"],
+        ["docker", "image", "inspect", "--format", "{{.Id}}", "x"],
+    ],
+    ids=lambda command: " ".join(command[1:3]),
+)
+def test_the_real_docker_command_takes_these_lines_and_lacks_but_a_daemon(
+    command: list[str], tmp_path: Path
+) -> None:
+    environment = {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/none"}
+    told = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert "unknown" not in told.stderr and "invalid" not in told.stderr, told.stderr
+    assert "onnect to the Docker daemon" in told.stderr, told.stderr
+
+
+def test_apptainer_runs_in_front_of_the_command_and_takes_variables_by_prefix() -> None:
+    container = Container("apptainer", "/images/sglang.sif", ("--cleanenv",))
+    command = containers.run_command(
+        container, ["python3", "-V"], mounts=[Mount(Path("/models"), True)], gpus=["GPU-1"]
+    )
+    assert command == [
+        *("apptainer", "exec", "--nv", "--bind", "/models:/models:ro", "--cleanenv"),
+        *("/images/sglang.sif", "python3", "-V"),
+    ]
+    assert containers.client_environment(container, {"A": "1,2"})["APPTAINERENV_A"] == "1,2"
+
+
+def test_a_server_sees_its_model_the_files_its_flags_name_and_where_links_lead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIVOTBENCH_CACHE", str(tmp_path / "cache"))
+    blobs, model, draft = tmp_path / "blobs", tmp_path / "model", tmp_path / "draft"
+    for folder in (blobs, model, draft):
+        folder.mkdir()
+    (blobs / "1").touch()
+    (model / "config.json").symlink_to(blobs / "1")
+    flags = {"speculative-draft-model-path": str(draft), "tp": 2, "chat-template": "/no/such"}
+    mounts = mounts_for("docker", str(model), flags, {"HF_HOME": str(tmp_path / "hub")})
+    assert {m.path for m in mounts if m.read_only} == {blobs, model, draft}
+    assert {m.path for m in mounts if not m.read_only} == {
+        tmp_path / "hub",
+        tmp_path / "cache" / "containers",
+    }
+
+
+@pytest.mark.parametrize(
+    ("runtime", "named", "told"),
+    [
+        ("docker", ["--gpus", '"device=GPU-b,GPU-c"'], None),
+        ("apptainer", ["apptainer", "exec", "--nv"], "1,2"),
+    ],
+)
+def test_a_server_in_a_container_gets_the_locked_gpus_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime: Runtime, named: list[str], told: str | None
+) -> None:
+    """Docker shows those by UUID; under apptainer all are seen, and CUDA is told which to use."""
+    monkeypatch.setenv("PIVOTBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    gpus = [Gpu(f"GPU-{letter}", "H200", n, 1, "9.0") for n, letter in enumerate("abc")]
+    image = str(tmp_path) if runtime == "apptainer" else IMAGE
+    order = LaunchOrder(
+        *("abc", "cell", "1:1", "sglang", "python3", "model", {}, {"A": "1"}, 2),
+        *(str(tmp_path / "launch.log"), str(tmp_path / "r.json"), 60.0, 60.0),
+        container=asdict(Container(runtime, image)),
+    )
+    command, uuids = Command(("python3", "-m", "sglang"), ("--port", "1")), ["GPU-b", "GPU-c"]
+    run = contained(order, Container(runtime, image), command, device_variables(gpus, uuids), uuids)
+    argv, environment = run.argv, run.environment
+    begin = argv.index(named[0])
+    assert argv[begin : begin + len(named)] == named
+    assert environment.get("CUDA_VISIBLE_DEVICES") == told
+    assert environment.get("APPTAINERENV_CUDA_VISIBLE_DEVICES") == told
+
+
+@pytest.mark.parametrize(("told", "meant"), [(137, -9), (143, -15), (1, 1), (0, 0)])
+def test_a_signal_is_a_signal_in_a_container_too(told: int, meant: int) -> None:
+    assert containers.exit_code_of_server(DOCKER, told) == meant
+    assert containers.exit_code_of_server(None, told) == told
+
+
+def test_an_image_is_asked_for_its_flags_once_and_again_when_it_changes(daemon: Daemon) -> None:
+    installed = Installation("python3", DOCKER)
+    assert known_versions(SGLANG, installed, {}) == (None, {})
+    for _ in range(2):
+        assert read_flags(SGLANG, installed, {}).version == "0.5.23"
+    assert len(daemon.asked_for("run")) == 1
+    assert known_versions(SGLANG, installed, {})[0] == "0.5.23"
+    scripted.upgrade(daemon.images[IMAGE], "0.5.24")
+    assert known_versions(SGLANG, installed, {})[0] is None
+    assert read_flags(SGLANG, installed, {}).version == "0.5.24"
+    assert not daemon.containers
+
+
+def test_an_image_that_is_not_here_is_pulled_and_one_that_is_nowhere_is_named(daemon: Daemon) -> None:
+    daemon.pullable["example/sglang:old"] = daemon.images[IMAGE]
+    pulled = Installation("python3", Container("docker", "example/sglang:old"))
+    assert flags_file(SGLANG, pulled, {}) is None
+    assert read_flags(SGLANG, pulled, {}).version == "0.5.23"
+    with pytest.raises(UserError, match="docker cannot pull image no/such:image"):
+        read_flags(SGLANG, Installation("python3", Container("docker", "no/such:image")), {})
+
+
+def test_without_docker_an_image_is_simply_not_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert containers.image_identity(DOCKER) is None
+    assert not containers.exists(DOCKER, "pivotbench-1")
+    with pytest.raises(UserError, match="docker cannot be started"):
+        containers.fetch_image(DOCKER)
