@@ -24,7 +24,7 @@ def test_every_ready_made_study_loads(path: Path) -> None:
     assert load_study(path).configurations
 
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/method.md", "docs/measurements.md"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/method.md", "docs/measurements.md", "docs/clusters.md"]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
