@@ -7,14 +7,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONTROLLER := .venv/controller.txt
 TOOLS := .venv/test.txt
+CLUSTER := .venv/cluster.txt
 SGLANG_CLIENTS := .venv-bench/bench-client.txt
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 
-.PHONY: help demo test lint generated clean engine bench-detectors bench-client
+.PHONY: help demo test lint generated clean engine cluster bench-detectors bench-client
 
 help:
 	@echo "make demo    find the best configuration of a small model on this machine (config/config.yaml)"
 	@echo "make test    check style and types, then run every test"
+	@echo "make cluster add what a run on a cluster needs (docs/clusters.md)"
 	@echo "make lint    check style and types alone"
 	@echo "make bench-detectors   what the detectors of garbage find and miss in a labelled corpus"
 	@echo "make bench-client   our load client against SGLang's two: what each can carry, what each gets wrong"
@@ -27,7 +29,7 @@ demo: $(CONTROLLER)
 	@echo "pivotbench: running the default study: snakemake --cores 1 all"
 	@$(BIN)/snakemake --cores 1 all
 
-test: lint engine
+test: lint engine cluster
 	@echo "pivotbench: running the tests, first those that bear company, then those that keep time"
 	@status=0; \
 	$(BIN)/python -m pytest -m "not alone" -n logical --maxprocesses 4 --dist loadgroup || status=$$?; \
@@ -60,6 +62,9 @@ engine: $(TOOLS)
 	@$(BIN)/python scripts/fetch_engine.py --study config/config.yaml
 	@$(BIN)/python scripts/fetch_model.py --study config/config.yaml
 
+# Snakemake's executors for clusters.
+cluster: $(CLUSTER)
+
 # An environment is whole once the copy of its requirements lies in it, which is written last.
 $(CONTROLLER): envs/controller.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -76,6 +81,11 @@ $(TOOLS): envs/test.txt $(CONTROLLER)
 	@echo "pivotbench: adding the test tools of envs/test.txt to .venv"
 	@$(PIP) install --require-hashes -r envs/test.txt
 	@cp envs/test.txt $@
+
+$(CLUSTER): envs/cluster.txt $(CONTROLLER)
+	@echo "pivotbench: adding the executors of envs/cluster.txt to .venv"
+	@$(PIP) install --require-hashes -r envs/cluster.txt
+	@cp envs/cluster.txt $@
 
 $(SGLANG_CLIENTS): envs/bench-client.txt $(CONTROLLER)
 	@echo "pivotbench: making .venv-bench from envs/bench-client.txt (SGLang's load clients, without its engine)"

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from cluster import refuse_two_runs, speak_for_slurm
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
 from pivotbench.errors import UserError
@@ -52,9 +53,10 @@ class Bridge:
                     print(f"warning: {line}", file=sys.stderr)
         except UserError as error:
             sys.exit(f"error: {error}")
-        if not workflow.subprocess_exec:
+        self.owner = str(Identity.own())
+        if workflow.is_main_process or OWNER_VARIABLE not in os.environ:
             # A job in a process of its own belongs to the run that started it.
-            os.environ[OWNER_VARIABLE] = str(Identity.own())
+            os.environ[OWNER_VARIABLE] = self.owner
         self._settled = False
         self._renewed: set[str] = set()
         self._unreadable: set[str] = set()
@@ -70,25 +72,40 @@ class Bridge:
             return
         self._settled = True
         workflow = self.workflow
-        self.campaign.local = workflow.local_exec
+        # A dry run knows no executor; who groups stages into jobs sends them to other machines.
+        away = workflow.dryrun and bool(workflow.group_settings.overwrite_groups)
+        self.campaign.local = workflow.local_exec and not away
+        if workflow.is_main_process and workflow.non_local_exec:
+            # Servers on a node belong to the job there: to its first Snakemake, which the others inherit.
+            os.environ.pop(OWNER_VARIABLE, None)
         settings = workflow.dag_settings
         settings.force_incomplete = True
         # A stage names engine and model as input only when it is to run, so a changed set of inputs
         # says nothing; what a result depends on is in its params and its fingerprint.
         settings.rerun_triggers = frozenset(t for t in settings.rerun_triggers if t.name != "INPUT")
         if workflow.is_main_process and not workflow.dryrun:
+            if workflow.non_local_exec:
+                try:
+                    refuse_two_runs()
+                except UserError as error:
+                    sys.exit(f"error: {error}")
             sweep_stale()
             self._run_lock = _heal_locks(Path(".snakemake"))
 
     def start(self) -> None:
-        """From now on, end running stages at once when this run is told to end.
+        """From now on, end running stages at once when this run is told to end; listen to the scheduler.
 
         Snakemake would wait for them, and with them for a load of minutes. A killed stage leaves no
-        file; its server ends with the run.
+        file; its server ends with the run. On a cluster no stage runs here: Snakemake cancels its jobs.
         """
-        if self.workflow.is_main_process:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, _end_stages_then(signal.getsignal(number)))
+        workflow = self.workflow
+        if not workflow.is_main_process:
+            return
+        if workflow.non_local_exec:
+            speak_for_slurm(workflow.remote_execution_settings.seconds_between_status_checks)
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _end_stages_then(signal.getsignal(number)))
 
     def renew(self, stage: Stage, cell: Cell) -> bool:
         """Have a stored result made anew where it no longer holds; say why, once.
@@ -97,6 +114,8 @@ class Bridge:
         forced by the user.
         """
         self.settle()
+        if not self.workflow.is_main_process:
+            return False  # a job on a node does what the run that submitted it has decided
         forced = self.workflow.dag.forcefiles
         path = str(cell.file(stage))
         why = self.campaign.stale(stage, cell)
@@ -132,11 +151,11 @@ class Bridge:
 
     def finish(self) -> None:
         """End this run's servers; say the decision where one was made."""
-        if self.workflow.dryrun or self.workflow.subprocess_exec:
+        if self.workflow.dryrun or not self.workflow.is_main_process:
             return
-        stop(owner=os.environ[OWNER_VARIABLE], grace_seconds=HURRIED_GRACE_SECONDS)
+        stop(owner=self.owner, grace_seconds=HURRIED_GRACE_SECONDS)
         decision = self.campaign.results / "decision.json"
-        if self.workflow.is_main_process and decision.is_file():
+        if decision.is_file():
             decided = read_json(decision)
             if decided.get("schema") != DECISION_SCHEMA:  # of another version, and this run made no new one
                 return

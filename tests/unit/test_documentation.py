@@ -36,7 +36,14 @@ def test_the_references_study_of_two_versions_makes_the_configurations_it_says(t
     assert study.version_of("fa3-new") == "new"
 
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/method.md", "docs/measurements.md"]
+DOCUMENTS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/method.md",
+    "docs/measurements.md",
+    "docs/clusters.md",
+    "docs/troubleshooting.md",
+]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -18,6 +18,8 @@ rule launch:
     priority: launch_priority
     resources:
         server_slot=1,
+        gpu=GPUS,
+        runtime=walltime("launch"),
     shell:
         STAGE
 
@@ -35,6 +37,8 @@ rule smoke:
     priority: 1001
     resources:
         server_slot=1,
+        gpu=GPUS,
+        runtime=walltime("smoke"),
     shell:
         STAGE
 
@@ -52,6 +56,8 @@ rule throughput:
     priority: 1002
     resources:
         server_slot=1,
+        gpu=GPUS,
+        runtime=walltime("throughput"),
     shell:
         STAGE
 
@@ -74,5 +80,7 @@ rule teardown:
     priority: 1003
     resources:
         server_slot=1,
+        gpu=GPUS,
+        runtime=walltime("teardown"),
     shell:
         STAGE

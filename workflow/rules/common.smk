@@ -11,6 +11,7 @@ from pivotbench.cells import stage_files
 from pivotbench.files import read_json
 from pivotbench.rounds import Rounds, stored_rounds
 from pivotbench.turns import TURNS, turn
+from pivotbench.walltime import stage_minutes
 
 bridge = Bridge(workflow, config)
 campaign = bridge.campaign
@@ -21,6 +22,7 @@ STUDY = campaign.study.name
 RESULTS = str(campaign.results)
 SOURCE = str(campaign.study.source.file)
 HOST = campaign.host
+GPUS = campaign.study.hosts.gpus
 RULES = campaign.decision_rules
 FROZEN = bridge.frozen
 
@@ -47,6 +49,11 @@ def needs(stage, *earlier):
         return provided + [path.format(**wildcards) for path in earlier]
 
     return files
+
+
+def walltime(stage):
+    """The minutes a stage may take on a cluster, by the study."""
+    return stage_minutes(campaign.study, stage)
 
 
 def launch_priority(wildcards):
