@@ -21,6 +21,7 @@ from unit.loads import TOKENS, load, paced, plan, plan_of, text
 from unit.streaming_server import Stream, StreamingServer
 
 
+@pytest.mark.alone
 def test_a_run_warms_up_measures_and_leaves_records_that_give_its_windows(tmp_path: Path) -> None:
     with StreamingServer(paced(0.005)) as server:
         outcome, lines = load(server, plan(tmp_path, concurrency=2))

@@ -138,6 +138,7 @@ def test_conversations_have_no_rate(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.alone
 def test_a_rate_so_low_that_nothing_comes_while_it_leads_in_is_no_unstable_warm_up(tmp_path: Path) -> None:
     load_plan = plan_of({**text(tmp_path, {"id": "p", "prompt": "q"}), "rate": [4.0]}, seconds=0.1)
     with StreamingServer(paced(0.001)) as server:
