@@ -137,12 +137,26 @@ class Load:
     wall_seconds: float
 
 
-def load(url: str, dialect: Dialect, *, streams: int, requests: int, tokens: int) -> Load:
-    """Send so many requests over so many streams with the client as it is; return what it says."""
-    return asyncio.run(_load(Target(url, dialect, "truth", STALL_SECONDS), streams, requests, tokens))
+def load(
+    url: str,
+    dialect: Dialect,
+    *,
+    streams: int,
+    requests: int,
+    tokens: int,
+    prompts: Sequence[tuple[int, ...]] = ((1, 2, 3),),
+) -> Load:
+    """Send so many requests over so many streams with the client as it is; return what it says.
+
+    ``prompts`` are token ids and taken in turn.
+    """
+    target = Target(url, dialect, "truth", STALL_SECONDS)
+    return asyncio.run(_load(target, streams, requests, tokens, prompts))
 
 
-async def _load(target: Target, streams: int, requests: int, tokens: int) -> Load:
+async def _load(
+    target: Target, streams: int, requests: int, tokens: int, prompts: Sequence[tuple[int, ...]]
+) -> Load:
     records: list[RequestRecord] = []
     numbers = iter(range(requests))
     async with open_sender(target, streams) as sender:
@@ -150,7 +164,8 @@ async def _load(target: Target, streams: int, requests: int, tokens: int) -> Loa
 
         async def work() -> None:
             for number in numbers:
-                ask = Ask(({"role": "user", "content": "hi"},), tokens, ignore_eos=True, prompt_ids=(1, 2, 3))
+                ids = prompts[number % len(prompts)]
+                ask = Ask(({"role": "user", "content": "hi"},), tokens, ignore_eos=True, prompt_ids=ids)
                 identity = Identity("truth", "text", streams, number, str(number))
                 exchange = Exchange(identity, ask, target.dialect, began)
                 await sender.run(exchange)

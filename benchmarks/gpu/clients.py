@@ -1,0 +1,216 @@
+"""Our client and SGLang's against one real server: the same synthetic load, in turns.
+
+    PYTHONPATH=scripts:tests python -m benchmarks.gpu.clients http://127.0.0.1:30000 /models/Qwen3-8B-shape \
+        --python /opt/sglang/bin/python --out clients.json
+
+The server is started by hand and serves nothing else meanwhile. Every turn has three rows. ``windows`` is
+what the throughput stage reports: the mean of windows in the steady state. ``whole`` is our client again with
+a fixed number of requests, all tokens over all the time, as ``serving``, SGLang's own client, defines it. So
+``whole`` against ``serving`` compares clients, ``windows`` against ``whole`` definitions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+
+from ground_truth.truth import load, reported_figures
+from pivotbench.client import LoadPlan, measure
+
+WINDOWS, WHOLE, SERVING = "windows", "whole", "serving"
+DIALECT = "sglang-generate"
+WINDOW_COUNT = 4
+TIMEOUT_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Load:
+    """So many requests over so many streams, of exact lengths in tokens."""
+
+    streams: int
+    requests: int
+    prompt_tokens: int = 256
+    output_tokens: int = 128
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one client reported of one load; latencies in milliseconds, means over all requests."""
+
+    client: str
+    turn: int
+    streams: int
+    completed: int
+    tok_s: float
+    ttft_mean_ms: float
+    tpot_mean_ms: float
+    itl_mean_ms: float
+
+
+def windows(url: str, turn: int, sent: Load, seconds: float) -> Row:
+    """Return what the throughput stage would report of this load."""
+    workload = {
+        "kind": "synthetic",
+        "prompt_tokens": [sent.prompt_tokens],
+        "output_tokens": sent.output_tokens,
+        "concurrency": [sent.streams],
+    }
+    plan = LoadPlan.from_json(
+        {
+            "seconds": seconds,
+            "windows": WINDOW_COUNT,
+            "min_requests": sent.requests,
+            "workloads": {"synthetic": workload},
+        },
+        seed=f"turn {turn}",
+    )
+    outcome = measure(url, [DIALECT], served_name(url), plan, alive=lambda: True, progress=lambda _: None)
+    if outcome.reason is not None:
+        raise SystemExit(f"error: our client at {url}: {outcome.reason.message}")
+    [run] = outcome.runs
+    return Row(
+        WINDOWS,
+        turn,
+        sent.streams,
+        run["requests"]["completed"],
+        fmean(window["output_tok_s"] for window in run["windows"]),
+        1000 * run["ttft_seconds"]["mean"],
+        1000 * run["tpot_seconds"]["mean"],
+        1000 * run["itl_seconds"]["mean"],
+    )
+
+
+def whole(url: str, turn: int, sent: Load, vocabulary: range) -> Row:
+    """Return our client's figures of a fixed number of requests: all tokens over all the time."""
+    chance = random.Random(turn)
+    prompts = [tuple(chance.choices(vocabulary, k=sent.prompt_tokens)) for _ in range(sent.requests)]
+    records = load(
+        url,
+        DIALECT,
+        streams=sent.streams,
+        requests=sent.requests,
+        tokens=sent.output_tokens,
+        prompts=prompts,
+    ).records
+    ok = [record for record in records if record.status == "ok"]
+    if not ok:
+        raise SystemExit(f"error: our client at {url}: no request of {sent.requests} was answered")
+    figures = reported_figures(ok)
+    return Row(
+        WHOLE,
+        turn,
+        sent.streams,
+        len(ok),
+        figures.throughput_tok_s,
+        figures.ttft_mean_ms,
+        figures.tpot_mean_ms,
+        figures.itl_mean_ms,
+    )
+
+
+def serving(url: str, turn: int, sent: Load, model: str, python: str) -> Row:
+    """Return what ``sglang.benchmark.serving`` reports; it also needs the package ``datasets``."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "reported.jsonl"
+        options = {
+            "--backend": "sglang",
+            "--base-url": url,
+            "--model": model,
+            "--tokenizer": model,
+            "--dataset-name": "random-ids",
+            "--random-input-len": sent.prompt_tokens,
+            "--random-output-len": sent.output_tokens,
+            "--random-range-ratio": 1,
+            "--num-prompts": sent.requests,
+            "--max-concurrency": sent.streams,
+            "--warmup-requests": 4,
+            "--seed": turn,
+            "--output-file": file,
+        }
+        flags = [str(text) for option in options.items() for text in option]
+        command = [python, "-m", "sglang.benchmark.serving", *flags, "--disable-tqdm"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        except OSError as error:
+            raise SystemExit(f"error: --python {python}: {error}") from error
+        if done.returncode or not file.exists():
+            raise SystemExit(f"error: sglang.benchmark.serving failed: {(done.stdout + done.stderr)[-2000:]}")
+        said = json.loads(file.read_text().splitlines()[-1])
+    return Row(
+        SERVING,
+        turn,
+        sent.streams,
+        said["completed"],
+        said["output_throughput"],
+        said["mean_ttft_ms"],
+        said["mean_tpot_ms"],
+        said["mean_itl_ms"],
+    )
+
+
+def ratios(rows: Iterable[Row], of: str, to: str) -> dict[int, list[float]]:
+    """Return the ratios of output tok/s of two clients, one a turn, by number of streams."""
+    speeds = {(row.client, row.streams, row.turn): row.tok_s for row in rows}
+    found: dict[int, list[float]] = {}
+    for (client, streams, turn), speed in sorted(speeds.items()):
+        if client == of and (to, streams, turn) in speeds:
+            found.setdefault(streams, []).append(speed / speeds[to, streams, turn])
+    return found
+
+
+def lines(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield each pair's ratios in words: the mean, and how far single turns lie from each other."""
+    for of, to in ((WHOLE, SERVING), (WINDOWS, WHOLE), (WINDOWS, SERVING)):
+        for streams, found in ratios(rows, of, to).items():
+            spread = f"sd {stdev(found):.4f}" if len(found) > 1 else "one turn settles nothing"
+            yield f"{of} / {to}, {streams} streams: {fmean(found):.4f} ({len(found)} turns, {spread})"
+
+
+def served_name(url: str) -> str:
+    """Return the name of the model that the server serves; exits where it does not say."""
+    try:
+        with urllib.request.urlopen(f"{url}/v1/models", timeout=10) as answer:
+            return str(json.load(answer)["data"][0]["id"])
+    except (OSError, ValueError, LookupError) as error:
+        raise SystemExit(f"error: {url}/v1/models: {error}; start the server first") from error
+
+
+def main() -> None:
+    """Measure in turns, write all rows after each, print the ratios."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("url", help="the running server, e.g. http://127.0.0.1:30000")
+    parser.add_argument("model", help="the folder it serves, for the tokenizer of SGLang's client")
+    parser.add_argument("--python", default="/opt/sglang/bin/python", help="SGLang's (%(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("clients.json"), help="all rows (%(default)s)")
+    parser.add_argument("--turns", type=int, default=5, help="turns of all three (%(default)s)")
+    parser.add_argument("--streams", type=int, nargs="+", default=[1, 16], help="(%(default)s)")
+    parser.add_argument("--requests", type=int, default=16, help="requests a stream (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=6.0, help="least measured time of windows")
+    parser.add_argument("--vocabulary", type=int, default=32000, help="random ids lie below (%(default)s)")
+    arguments = parser.parse_args()
+    url, rows = arguments.url.rstrip("/"), []
+    for turn in range(arguments.turns):
+        for streams in arguments.streams:
+            sent = Load(streams, streams * arguments.requests)
+            rows += [
+                windows(url, turn, sent, arguments.seconds),
+                whole(url, turn, sent, range(100, arguments.vocabulary)),
+                serving(url, turn, sent, arguments.model, arguments.python),
+            ]
+            arguments.out.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+            for row in rows[-3:]:
+                print(row, flush=True)
+    print("\n".join(lines(rows)))
+
+
+if __name__ == "__main__":
+    main()
