@@ -25,7 +25,6 @@ def test_every_ready_made_study_loads(path: Path) -> None:
     assert load_study(path).configurations
 
 
-<<<<<<< HEAD
 def test_the_references_study_of_two_versions_makes_the_configurations_it_says(tmp_path: Path) -> None:
     text = (ROOT / "config/README.md").read_text()
     [shown] = [block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "versions:" in block]
@@ -44,12 +43,8 @@ DOCUMENTS = [
     "docs/measurements.md",
     "docs/clusters.md",
     "docs/troubleshooting.md",
-=======
-DOCUMENTS = [
-    *("README.md", "CONTRIBUTING.md", "docs/method.md", "docs/measurements.md"),
     *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/campaigns/**/README.md")),
     *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("benchmarks/*/README.md")),
->>>>>>> e6fae05 (Campaigns: figures from all six launches, links tested, changelog)
 ]
 
 
