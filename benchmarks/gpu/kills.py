@@ -176,9 +176,7 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     for who in study.configurations:
         log = arguments.out.with_name(f"kill-{who}.log")
-        rows.append(
-            kill(arguments.study, study.name, who, arguments.snakemake, arguments.requests, log)
-        )
+        rows.append(kill(arguments.study, study.name, who, arguments.snakemake, arguments.requests, log))
         write_json(arguments.out, rows)
         print(json.dumps(rows[-1]), flush=True)
     return int(any(value is None for row in rows for key, value in row.items() if key.endswith("_seconds")))

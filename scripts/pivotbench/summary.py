@@ -83,9 +83,11 @@ def _winner_line(decision: Decision) -> str:
     winner = decision["winner"]
     if winner is None:
         return "no winner: nothing is healthy and ranked"
-    own = next((row for row in decision["ranking"] if row["configuration"] == winner), None)
+    relaunched = f"{winner}+none"  # a winner without speculation is that phase's baseline
+    names = (winner, relaunched)
+    own = next((row for name in names for row in decision["ranking"] if row["configuration"] == name), None)
     speed = f" {'with' if own['at_least'] else 'at'} {_speed(own)}" if own else ""
-    rivals = _verdicts(decision, winner)
+    rivals = _verdicts(decision, winner) | _verdicts(decision, relaunched)
     equals, open_, apart = (
         [name for name, row in rivals.items() if row["verdict"] == verdict]
         for verdict in ("equivalent", "undecided", "not_comparable")
@@ -94,7 +96,8 @@ def _winner_line(decision: Decision) -> str:
     unclear = f"; not told apart from {', '.join(open_)}" if open_ else ""
     unlike = f"; not comparable with {', '.join(apart)}" if apart else ""
     judged = all(part["judged"] for part in decision["agreement"])
-    return f"{winner} wins{speed}{also}{unclear}{unlike}{'' if judged else '; its answers are not judged'}"
+    does = "leads" if open_ else "wins"
+    return f"{winner} {does}{speed}{also}{unclear}{unlike}{'' if judged else '; its answers are not judged'}"
 
 
 def _winner_phase(decision: Decision) -> tuple[list[Row], str | None]:

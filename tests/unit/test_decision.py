@@ -111,6 +111,13 @@ def test_the_base_wins_where_speculation_is_not_shown_to_be_faster(gain: float, 
     assert decision["winner"] == "a"
 
 
+def test_who_is_not_told_apart_from_its_rivals_leads_and_does_not_win() -> None:
+    decision = campaign(RULES, {"a": 1, "a+none": 1, "a+x": 1.03}, 0.05)
+    assert verdict(decision, "a+x", "a+none") == "undecided"
+    assert "**a leads at " in summary_markdown(decision)
+    assert "not told apart from a+x" in summary_markdown(decision)
+
+
 def test_a_large_gain_on_random_tokens_is_not_chosen() -> None:
     assert campaign(RULES, {"a": 1, "a+none": 1, "a+x": 2}, 0.002, "synthetic")["winner"] == "a"
 
