@@ -48,6 +48,8 @@ class Bridge:
             )
             catalogues = self.campaign.catalogues()
             check_flags(study, catalogues, self.campaign.engine.reserved_flags)
+            if self.frozen:
+                self.campaign.check_stored()
             if catalogues and not (self.frozen or workflow.subprocess_exec):
                 for line in check_conflicts(study, catalogues, self.campaign.kinds):
                     print(f"warning: {line}", file=sys.stderr)

@@ -22,6 +22,7 @@ from pivotbench.cells import (
 from pivotbench.containers import image_identity
 from pivotbench.engines import engine_python, get_engine
 from pivotbench.engines.base import Engine, FlagCatalogue
+from pivotbench.errors import UserError
 from pivotbench.files import canonical_json
 from pivotbench.host import describe
 from pivotbench.installations import Installation, kept_flags, known_versions
@@ -167,6 +168,15 @@ class Campaign:
         """Return a cell of this study; raises UserError for one it does not define."""
         flags_of(self.study, phase, configuration)
         return Cell(self.study.name, phase, configuration, int(round))
+
+    def check_stored(self) -> None:
+        """Raise UserError where no race is stored: races say which of the stored cells are evidence."""
+        races = self.results / "race"
+        if not any(races.glob("*.r*.json")):
+            raise UserError(
+                f"{races}: no race files, so nothing tells which stored rounds are evidence; copy them with "
+                "the cells, or run the study without frozen=true"
+            )
 
     def race_file(self, phase: str, round_number: int) -> Path:
         """Return where a race's verdict is kept."""

@@ -221,6 +221,12 @@ def test_a_decision_of_another_version_is_not_said_at_the_end_of_a_single_stage(
     assert "report      " not in run.text
 
 
+def test_frozen_without_races_is_one_line(fresh: Folder) -> None:
+    run = fresh.snakemake("all", config=("frozen=true",))
+    assert run.code != 0
+    assert "error: results/small/race: no race files" in run.text and "Traceback" not in run.text
+
+
 def test_a_deleted_or_damaged_result_is_made_anew_and_frozen_does_without_it(campaign: Folder) -> None:
     (campaign.cell("slow") / "smoke.json").unlink()
     (campaign.results / "decision.json").unlink()
