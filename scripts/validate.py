@@ -17,8 +17,12 @@ def main() -> None:
     check_flags(study, catalogues, campaign.engine.reserved_flags)
     warnings = check_conflicts(study, catalogues, campaign.kinds)
     versions = ", ".join(sorted({str(catalogue.version) for catalogue in catalogues.values()}))
-    checked = f"its flags are those of {study.engine} {versions}" if catalogues else "its flags are not checked"
-    print(f"OK: {asked.study}: study {study.name}, {checked}", *warnings, *plan(campaign), sep="\n  ")
+    print(
+        f"OK: {asked.study}: study {study.name}, its flags are those of {study.engine} {versions}",
+        *warnings,
+        *plan(campaign),
+        sep="\n  ",
+    )
 
 
 run(main)

@@ -1,4 +1,4 @@
-"""What a campaign would run, told before anything is launched: cells, time, what is known against launches."""
+"""What a campaign would run, told before anything is launched: cells, time, doubtful launches."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def _phases(campaign: Campaign) -> list[str]:
     for phase in campaign.phases:
         count = _contenders(campaign, phase)
         where = f" on {campaign.study.speculative_base or 'the winner'}, with and without"
+        cells = _range(count * rounds.min, count * rounds.max)
         lines.append(
-            f"{phase}: {count} configurations{where if phase == 'speculative' else ''}, "
-            f"each in {_range(rounds.min, rounds.max)} rounds: {_range(count * rounds.min, count * rounds.max)} "
-            "cells where all of them work"
+            f"{phase}: {count} configurations{where if phase == 'speculative' else ''}, each in "
+            f"{_range(rounds.min, rounds.max)} rounds: {cells} cells where all of them work"
         )
     return lines
 
@@ -81,7 +81,7 @@ def _time(campaign: Campaign) -> str:
     paces = sum(len(w.concurrency) + len(w.rate) for w in study.throughput.workloads.values())
     each = paces * study.throughput.seconds
     whole = _range(*(_span(each * count) for count in counts))
-    return f"time: {_span(each)} a cell are measured, {whole} in all; launches, smoke tests and warm-up come on top"
+    return f"time: {_span(each)} a cell are measured, {whole} in all; launch, smoke test, warm-up come on top"
 
 
 def _range(least: object, most: object) -> str:

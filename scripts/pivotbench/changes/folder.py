@@ -73,8 +73,8 @@ def read_pair(old: str | None, new: str | None) -> tuple[Results, Results]:
     folder twice, and two that were decided by different metrics.
     """
     if not old or not new:
-        lacks = " and ".join(name for name, value in (("old", old), ("new", new)) if not value)
-        raise UserError(f"compare: {lacks} is missing; name two folders of results: {HOW}")
+        lacks = " and ".join(f"--config {name}=" for name, value in (("old", old), ("new", new)) if not value)
+        raise UserError(f"compare: no {lacks}; name two folders of results: {HOW}")
     first, second = Path(old), Path(new)
     for name, path in (("old", first), ("new", second)):
         if not path.is_dir():
