@@ -13,7 +13,9 @@ from pivotbench.comparison import settle
 from pivotbench.spending import Risk
 
 NAMES = ("a", "b", "c", "d")
-DRIFTING = {name: {r: 100 * scale * 1.1**r for r in (1, 2, 3)} for name, scale in zip(NAMES, range(1, 5), strict=True)}
+DRIFTING = {
+    name: {r: 100 * scale * 1.1**r for r in (1, 2, 3)} for name, scale in zip(NAMES, range(1, 5), strict=True)
+}
 
 
 def drawn(rng: random.Random, round_sd: float, launch_sd: float, rounds: int) -> Series:
@@ -29,7 +31,9 @@ def drawn(rng: random.Random, round_sd: float, launch_sd: float, rounds: int) ->
 def test_where_rounds_do_all_only_they_count_as_evidence() -> None:
     noise = series(DRIFTING).noise
     assert noise is not None
-    assert noise.df == 2, "three rounds are three looks at the machine, however many configurations ran in each"
+    assert noise.df == 2, (
+        "three rounds are three looks at the machine, however many configurations ran in each"
+    )
     assert noise.sd == pytest.approx(math.log(1.1))
 
 
@@ -64,7 +68,9 @@ def test_folders_without_relaunches_decide_nothing() -> None:
 def test_equal_launches_are_equivalent_and_not_an_error() -> None:
     still = series({"a": {1: 100.0, 2: 100.0}})
     found, noise = apart(still, "a", still, "a")
-    assert settle(("x", "y"), found, noise, Risk.against_baseline(0.95, 1, 2, 2), 0.02).verdict == "equivalent"
+    assert (
+        settle(("x", "y"), found, noise, Risk.against_baseline(0.95, 1, 2, 2), 0.02).verdict == "equivalent"
+    )
 
 
 def errors(judge: Callable[[random.Random], bool], trials: int) -> float:
@@ -89,5 +95,7 @@ def test_a_change_of_many_standard_errors_is_found() -> None:
     risk = Risk.against_baseline(0.95, len(NAMES), 2, 2)
     rng = random.Random(3)
     old, new = drawn(rng, 0.002, 0.002, 3), drawn(rng, 0.002, 0.002, 3)
-    slower: Mapping[str, Mapping[int, float]] = {n: {r: 0.9 * v for r, v in x.items()} for n, x in new.used.items()}
+    slower: Mapping[str, Mapping[int, float]] = {
+        n: {r: 0.9 * v for r, v in x.items()} for n, x in new.used.items()
+    }
     assert settle(("x", "y"), *apart(series(slower), "a", old, "a"), risk, 0.02).verdict == "slower"

@@ -47,8 +47,7 @@ def _fates(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     for fate in ("broke", "mended", "appeared", "vanished", "still_broken"):
         for row in rows:
             if row["fate"] == fate and (words := _fate(row)):
-                kind = "broke" if fate == "still_broken" else fate
-                yield _line(kind, row["phase"], row["configuration"], f"{row['configuration']} {words}")
+                yield _line(fate, row["phase"], row["configuration"], f"{row['configuration']} {words}")
 
 
 def _fate(row: Row) -> str | None:

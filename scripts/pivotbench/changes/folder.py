@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -61,9 +60,9 @@ class Results:
 
     @property
     def winner(self) -> Key | None:
-        """The winner, in the phase it was ranked in; None where there is none."""
+        """The winner as it was ranked, a pinned base as its baseline; None where there is none."""
         name = self.decision["winner"]
-        return next((key for key in self.ranked if key[1] == name), ("backends", name)) if name else None
+        return next((key for key in self.ranked if key[1] in (name, f"{name}+none")), None)
 
 
 def read_pair(old: str | None, new: str | None) -> tuple[Results, Results]:
@@ -151,5 +150,5 @@ def _limits(goodput: dict[str, Any]) -> str:
 
 
 def _there(parent: Path) -> str:
-    decided: Iterable[Path] = sorted(p.parent for p in parent.glob("*/decision.json"))
+    decided = sorted({p.parent for place in (parent, Path("results")) for p in place.glob("*/decision.json")})
     return f"; there are {', '.join(map(str, decided))}" if decided else ""

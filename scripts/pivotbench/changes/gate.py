@@ -49,7 +49,8 @@ def _answers(comparison: Mapping[str, Any]) -> list[str]:
     return [
         f"answers of {row['configuration']} {_SAYS[row['verdict']]}: {row['why']}"
         for row in comparison["answers"]
-        if row["verdict"] == "disagree" or (row["verdict"] == "changed" and row["configuration"] == winner)
+        if row["verdict"] == "disagree"
+        or (row["verdict"] == "changed" and row["configuration"] in (winner, f"{winner}+none"))
     ]
 
 

@@ -20,6 +20,7 @@ Kind = Literal[
     "mended",
     "appeared",
     "vanished",
+    "still_broken",
     "slower",
     "faster",
     "equivalent",

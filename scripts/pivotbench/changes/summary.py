@@ -10,7 +10,7 @@ from pivotbench.markdown import figure, table, text
 
 Row = Mapping[str, Any]
 HEADINGS = {
-    "What works": ("broke", "mended", "appeared", "vanished"),
+    "What works": ("broke", "mended", "appeared", "vanished", "still_broken"),
     "Speed": ("together", "slower", "faster", "undecided", "not_comparable", "equivalent"),
     "Answers": ("answers",),
     "Environment": ("environment",),
