@@ -336,7 +336,7 @@ def test_a_damaged_folder_is_one_line_that_names_the_file(damage: str, old: Path
 def test_wrong_folders_are_one_line(old: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(old)
-    other = written(tmp_path / "other", metric_concurrency=1, metric_weights={"chat": 2.0})
+    other = written(tmp_path / "other", metric_concurrency=8)
     for pair, words in (
         ((str(old), str(old.parent / "gone")), f"no such folder; there are {old}"),
         ((str(old), str(link)), "the same folder twice"),

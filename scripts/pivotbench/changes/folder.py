@@ -139,7 +139,8 @@ def _json(path: Path) -> Any:
 
 
 def _metric(metric: dict[str, Any]) -> str:
-    mix = ", ".join(f"{w} x {weight:g}" for w, weight in sorted(metric["workloads"].items()))
+    total = sum(metric["workloads"].values())
+    mix = ", ".join(f"{w} x {weight / total:.3g}" for w, weight in sorted(metric["workloads"].items()))
     if metric["goodput"]:
         return f"goodput of {mix} within {_limits(metric['goodput'])}"
     return f"{mix} at concurrency {metric['concurrency']}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pivotbench.changes.folder import Key, Results
@@ -11,8 +10,17 @@ from pivotbench.engines import get_engine
 from pivotbench.evidence import CellFiles, load_in_words
 from pivotbench.settings import flat, unasked_differences
 
-ENVIRONMENT = ("engine", "engine_version", "image", "driver", "cpu_model", "cores", "host", "system")
-MODEL = ("model", "model_revision")
+ENVIRONMENT = (
+    "engine",
+    "engine_version",
+    "image",
+    "driver",
+    "cpu_model",
+    "cores",
+    "host",
+    "system",
+    "model_revision",
+)
 DURATIONS = ("endpoint", "seconds", "windows", "min_requests")
 Difference = dict[str, Any]
 
@@ -23,7 +31,7 @@ def environment_changes(old: Results, new: Results) -> list[Difference]:
     Each of a folder's values counts, also where its cells ran in several environments. What one of the
     folders does not tell is no difference.
     """
-    before, after = (_environment(cell.environment for cell in each.cells) for each in (old, new))
+    before, after = (_environment(each) for each in (old, new))
     return [
         _difference(name, ", ".join(before[name]), ", ".join(after[name]))
         for name in before
@@ -72,10 +80,11 @@ def _last(cells: list[CellFiles]) -> CellFiles | None:
     )
 
 
-def _environment(environments: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    found: dict[str, set[str]] = {}
-    for environment in environments:
-        told = {name: environment.get(name) for name in (*ENVIRONMENT, *MODEL)}
+def _environment(results: Results) -> dict[str, list[str]]:
+    # By its name: where the files of a model lie differs from machine to machine.
+    found: dict[str, set[str]] = {"model": {results.decision["model"]}}
+    for environment in (cell.environment for cell in results.cells):
+        told = {name: environment.get(name) for name in ENVIRONMENT}
         told |= {f"package {name}": version for name, version in (environment.get("packages") or {}).items()}
         gpus = [str(gpu.get("name")) for gpu in environment.get("gpus") or ()]
         told["gpus"] = ", ".join(f"{gpus.count(name)}x {name}" for name in sorted(set(gpus))) or None
