@@ -160,6 +160,23 @@ def test_what_appeared_and_vanished_is_said_and_fails_nothing(compared: Compared
     assert found["gate"]["passed"]
 
 
+def test_speculation_on_another_base_is_one_line(tmp_path: Path) -> None:
+    def make(fastest: str) -> Path:
+        def cells(phase: str, names: Sequence[str], round_: int) -> list[Cell]:
+            speeds = {name: 120.0 if name.startswith(fastest) else 80.0 for name in names}
+            return [
+                Cell(phase, name, round_, tok_s={("chat", 1): noisy(speed, 0.005, fastest, name, round_)})
+                for name, speed in speeds.items()
+            ]
+
+        rules = replace(RULES, study=f"{fastest}-first")
+        return write_campaign(tmp_path / rules.study, rules, cells, ("one", "two"), ("ngram",))
+
+    found = compare_folders(*read_pair(str(make("one")), str(make("two"))))
+    assert lines(found, "appeared") == ["speculation is tried on two and no more on one: ngram"]
+    assert lines(found, "vanished") == []
+
+
 def test_log_probabilities_beyond_the_bound_disagree(compared: Compared) -> None:
     found = compared(only("slow", lambda cell: replace(cell, continuations={"c1": (-0.1, -0.2, -0.9)})))
     assert all(row["verdict"] == "same" for row in found["answers"]), "0.2 nats in the mean are within 0.25"

@@ -44,10 +44,34 @@ def _winner(comparison: Row) -> Iterator[dict[str, Any]]:
 
 
 def _fates(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    moved = _moved(rows)
+    if moved:
+        bases, names = moved
+        line = f"speculation is tried on {bases[1]} and no more on {bases[0]}: {', '.join(names)}"
+        yield _line("appeared", "speculative", None, line)
     for fate in ("broke", "mended", "appeared", "vanished", "still_broken"):
         for row in rows:
+            if moved and row["phase"] == "speculative" and "eliminated" not in _states(row):
+                continue
             if row["fate"] == fate and (words := _fate(row)):
                 yield _line(fate, row["phase"], row["configuration"], f"{row['configuration']} {words}")
+
+
+def _moved(rows: Sequence[Row]) -> tuple[tuple[str, str], list[str]] | None:
+    """The old and the new base of speculation and what is tried on it, where the whole phase has moved."""
+    phase = [row for row in rows if row["phase"] == "speculative"]
+    bases = [
+        {r["configuration"].partition("+")[0] for r in phase if r["fate"] == f}
+        for f in ("vanished", "appeared")
+    ]
+    if any(len(base) != 1 for base in bases) or any(r["fate"] not in ("vanished", "appeared") for r in phase):
+        return None
+    suffixes = [r["configuration"].partition("+")[2] for r in phase if r["fate"] == "appeared"]
+    return (bases[0].pop(), bases[1].pop()), sorted(set(suffixes) - {"none"})
+
+
+def _states(row: Row) -> tuple[str, str]:
+    return row["old"]["state"], row["new"]["state"]
 
 
 def _fate(row: Row) -> str | None:
