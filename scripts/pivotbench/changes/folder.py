@@ -11,10 +11,9 @@ from pydantic import ValidationError
 
 from pivotbench.decision_model import Decision
 from pivotbench.errors import UserError
-from pivotbench.evidence import CellFiles, read_cell
+from pivotbench.evidence import CellFiles, evidence_folders, read_cell
 from pivotbench.files import read_json
 from pivotbench.measurements import rows
-from pivotbench.report.inputs import evidence_folders
 from pivotbench.results import DECISION_SCHEMA, STAGES
 from pivotbench.stage_files import load_stage
 
