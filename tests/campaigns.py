@@ -216,13 +216,18 @@ def run_phase(
 def write_demo(root: Path) -> Path:
     """Write a whole demo campaign under ``root``; returns the study's results folder."""
     rules = demo_rules()
-    return write_campaign(
-        root / rules.study, rules, demo_cells, list(DEMO_FLAGS), ("ngram-simple", "ngram-map-k", "ngram-mod")
-    )
+    drafters = ("ngram-simple", "ngram-map-k", "ngram-mod")
+    return write_campaign(root / rules.study, rules, demo_cells, list(DEMO_FLAGS), drafters, requests=True)
 
 
 def write_campaign(
-    folder: Path, rules: DecisionRules, make: Make, backends: Sequence[str], speculations: Sequence[str] = ()
+    folder: Path,
+    rules: DecisionRules,
+    make: Make,
+    backends: Sequence[str],
+    speculations: Sequence[str] = (),
+    *,
+    requests: bool = False,
 ) -> Path:
     """Write a campaign of both phases, races and decision and all, as ``folder``; returns it."""
     from pivotbench.decision import decide
@@ -230,7 +235,7 @@ def write_campaign(
     from pivotbench.summary import summary_markdown
 
     def store(made: Sequence[Cell]) -> list[CellFiles]:
-        return [read_cell(path) for path in write_cells(folder.parent, folder.name, made, requests=True)]
+        return [read_cell(path) for path in write_cells(folder.parent, folder.name, made, requests=requests)]
 
     races, cells = run_phase(rules, "backends", backends, make, store=store)
     base = races[-1]["base"]
