@@ -42,7 +42,7 @@ lint: $(TOOLS)
 	@$(BIN)/mypy
 
 generated: $(CONTROLLER)
-	@for module in study.schema study.reference decision_model measurements troubleshooting; do \
+	@for module in study.schema study.reference decision_model changes.model measurements troubleshooting; do \
 		PYTHONPATH=scripts $(BIN)/python -m pivotbench.$$module || exit; done
 
 bench-detectors: $(CONTROLLER)

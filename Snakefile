@@ -3,6 +3,7 @@
 #   snakemake --cores 1 all                              the whole campaign of config/config.yaml
 #   snakemake --cores 1 all --config study=PATH          of another study
 #   snakemake --cores 1 results/demo/backends/flash-on/r1/throughput.json     one stage
+#   snakemake --list-target-rules                        what else there is
 
 
 include: "workflow/rules/common.smk"
@@ -17,10 +18,11 @@ if not FROZEN:
 
 include: "workflow/rules/decision.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/compare.smk"
 
 
-# Everything: both phases, the decision, its charts and the report.
 rule all:
+    """Everything: both phases, the decision, its charts and the report."""
     default_target: True
     input:
         evidence_files,
@@ -32,13 +34,13 @@ rule all:
         f"{RESULTS}/report.html",
 
 
-# The first phase alone: which backend works and which is fastest.
 rule backends:
+    """The first phase alone: which backend works and which is fastest."""
     input:
         backend_races,
 
 
-# Both phases: the backends, then speculation on the winner.
 rule speculative:
+    """Both phases without charts and report: the backends, then speculation on the winner."""
     input:
         race_files,

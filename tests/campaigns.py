@@ -215,20 +215,34 @@ def run_phase(
 
 def write_demo(root: Path) -> Path:
     """Write a whole demo campaign under ``root``; returns the study's results folder."""
+    rules = demo_rules()
+    drafters = ("ngram-simple", "ngram-map-k", "ngram-mod")
+    return write_campaign(root / rules.study, rules, demo_cells, list(DEMO_FLAGS), drafters, requests=True)
+
+
+def write_campaign(
+    folder: Path,
+    rules: DecisionRules,
+    make: Make,
+    backends: Sequence[str],
+    speculations: Sequence[str] = (),
+    *,
+    requests: bool = False,
+) -> Path:
+    """Write a campaign of both phases, races and decision and all, as ``folder``; returns it."""
     from pivotbench.decision import decide
     from pivotbench.measurements import collect, write
     from pivotbench.summary import summary_markdown
 
     def store(made: Sequence[Cell]) -> list[CellFiles]:
-        return [read_cell(path) for path in write_cells(root, rules.study, made, requests=True)]
+        return [read_cell(path) for path in write_cells(folder.parent, folder.name, made, requests=requests)]
 
-    rules = demo_rules()
-    folder = root / rules.study
-    races, cells = run_phase(rules, "backends", list(DEMO_FLAGS), demo_cells, store=store)
+    races, cells = run_phase(rules, "backends", backends, make, store=store)
     base = races[-1]["base"]
-    names = [f"{base}+{spec}" for spec in ("none", "ngram-simple", "ngram-map-k", "ngram-mod")]
-    races, more = run_phase(rules, "speculative", names, demo_cells, races, store)
-    cells += more
+    if speculations and base:
+        names = [f"{base}+{spec}" for spec in ("none", *speculations)]
+        races, more = run_phase(rules, "speculative", names, make, races, store)
+        cells += more
     for race in races:
         write_json(folder / "race" / f"{race['phase']}.r{race['round']}.json", race)
     write(collect(cells), folder / "measurements.parquet", folder / "measurements.csv")

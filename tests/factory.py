@@ -56,7 +56,8 @@ class Cell:
     """One cell to be written; ``tok_s`` maps (workload, concurrency) to the mean over windows.
 
     ``smoke``: prompts made by smoke_prompt; ``continuations``: their logprobs by id; ``suspect``: how many of
-    20 prompts under each load each detector found suspect; ``collapsed``: all smoke answers begin alike.
+    20 prompts under each load each detector found suspect; ``collapsed``: all smoke answers begin alike;
+    ``asked``: the study's throughput section as the stage was given it.
     """
 
     phase: str
@@ -81,6 +82,7 @@ class Cell:
     continuations: Mapping[str, Sequence[float]] = field(default_factory=dict)
     suspect: Mapping[str, int] = field(default_factory=dict)
     collapsed: bool = False
+    asked: Mapping[str, Any] | None = None
 
 
 def write_cells(root: Path, study: str, cells: Sequence[Cell], *, requests: bool = False) -> list[Path]:
@@ -253,6 +255,7 @@ def _throughput(cell: Cell, rng: random.Random) -> dict[str, Any]:
     return {
         "runs": [_run(cell, load, tok_s, rng) for load, tok_s in sorted(cell.tok_s.items())],
         "speed_only": cell.speed_only,
+        **({"asked": dict(cell.asked)} if cell.asked is not None else {}),
     }
 
 

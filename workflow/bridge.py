@@ -16,6 +16,7 @@ from typing import Any
 from cluster import refuse_two_runs, speak_for_slurm
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
+from pivotbench.changes.folder import read_pair
 from pivotbench.errors import UserError
 from pivotbench.files import read_json
 from pivotbench.lease.ensure import stop
@@ -28,7 +29,7 @@ from pivotbench.stages.context import OWNER_VARIABLE
 from pivotbench.study import check_conflicts, check_flags, load_study
 from pivotbench.summary import terminal_summary
 
-CONFIG_KEYS = ("study", "frozen", "retry")
+CONFIG_KEYS = ("study", "frozen", "retry", "old", "new")
 
 
 class Bridge:
@@ -41,6 +42,7 @@ class Bridge:
             options = _options(config)
             study = load_study(_study_path(options["study"], root))
             self.frozen: bool = options["frozen"]
+            self.compared: tuple[str, str] = options["compared"]
             self.campaign = Campaign(
                 study=study,
                 root=root,
@@ -48,9 +50,11 @@ class Bridge:
             )
             catalogues = self.campaign.catalogues()
             check_flags(study, catalogues, self.campaign.engine.reserved_flags)
-            if self.frozen:
+            if self.frozen and not any(self.compared):
                 self.campaign.check_stored()
-            if catalogues and not (self.frozen or workflow.subprocess_exec):
+            if any(self.compared) and not workflow.subprocess_exec:
+                read_pair(*self.compared)
+            elif catalogues and not (self.frozen or workflow.subprocess_exec):
                 for line in check_conflicts(study, catalogues, self.campaign.kinds):
                     print(f"warning: {line}", file=sys.stderr)
         except UserError as error:
@@ -93,6 +97,14 @@ class Bridge:
                     sys.exit(f"error: {error}")
             sweep_stale()
             self._run_lock = _heal_locks(Path(".snakemake"))
+
+    def need_two_folders(self) -> None:
+        """End the run where a comparison was asked for and its folders were not named."""
+        if not all(self.compared):
+            try:
+                read_pair(*self.compared)
+            except UserError as error:
+                sys.exit(f"error: {error}")
 
     def start(self) -> None:
         """From now on, end running stages at once when this run is told to end; listen to the scheduler.
@@ -157,7 +169,7 @@ class Bridge:
             return
         stop(owner=self.owner, grace_seconds=HURRIED_GRACE_SECONDS)
         decision = self.campaign.results / "decision.json"
-        if decision.is_file():
+        if decision.is_file() and not any(self.compared):
             decided = read_json(decision)
             if decided.get("schema") != DECISION_SCHEMA:  # of another version, and this run made no new one
                 return
@@ -195,7 +207,8 @@ def _options(config: dict[str, Any]) -> dict[str, Any]:
     frozen = str(config.get("frozen", "false")).lower()
     if frozen not in ("true", "false"):
         raise UserError(f"--config frozen={frozen}: must be true or false")
-    return {"study": config.get("study"), "frozen": frozen == "true", "retry": retry}
+    compared = (str(config.get("old", "")), str(config.get("new", "")))
+    return {"study": config.get("study"), "frozen": frozen == "true", "retry": retry, "compared": compared}
 
 
 def _study_path(told: Any, root: Path) -> Path:

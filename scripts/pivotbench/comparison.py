@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -86,17 +86,43 @@ def judge(a: Subject, b: Subject, by: Yardstick) -> Comparison:
     if found is None:
         raw = geometric_mean(a.rounds.values()) / geometric_mean(b.rounds.values())
         return Comparison(*names, "undecided", raw, reason="no rounds connect the two")
-    noise = by.fit.noise
-    interval = found.interval(noise, by.risk.difference(found.rounds)) if noise else None
-    if wild := sorted(by.fit.unsteady & set(names)):
-        reason = f"launches of {' and '.join(wild)} contradict each other"
+    return settle(
+        names,
+        found,
+        by.fit.noise,
+        by.risk,
+        by.margin,
+        to_best=by.best in names,
+        unsteady=[name for name in names if name in by.fit.unsteady],
+        set_aside=any(name in names for name, _ in by.fit.odd),
+    )
+
+
+def settle(
+    names: tuple[str, str],
+    found: Difference,
+    noise: Noise | None,
+    risk: Risk,
+    margin: float,
+    *,
+    to_best: bool = False,
+    unsteady: Sequence[str] = (),
+    set_aside: bool = False,
+) -> Comparison:
+    """Return what a difference between two configurations proves, given the noise of a launch.
+
+    ``unsteady``: of whose launches more than a third is odd. ``set_aside``: odd launches were left out.
+    """
+    interval = found.interval(noise, risk.difference(found.rounds)) if noise else None
+    if unsteady:
+        reason = f"launches of {' and '.join(sorted(unsteady))} contradict each other"
         return Comparison(*names, "undecided", found.ratio, interval, reason=reason)
     if noise is None or interval is None or found.rounds < 2:
-        aside = " (odd launches are set aside)" if any(name in names for name, _ in by.fit.odd) else ""
+        aside = " (odd launches are set aside)" if set_aside else ""
         reason = f"a single round decides nothing{aside}"
         return Comparison(*names, "undecided", found.ratio, interval, reason=reason)
-    narrow = found.interval(noise, by.risk.equivalence(found.rounds, to_best=by.best in names))
-    if narrow.inside_margin(by.margin):
+    narrow = found.interval(noise, risk.equivalence(found.rounds, to_best=to_best))
+    if narrow.inside_margin(margin):
         return Comparison(*names, "equivalent", found.ratio, narrow)
     if interval.low > 1 or interval.high < 1:
         return Comparison(*names, "faster" if interval.low > 1 else "slower", found.ratio, interval)

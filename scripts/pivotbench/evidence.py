@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.errors import UserError
+from pivotbench.files import read_json
 from pivotbench.results import STAGES, Reason, Stage
 from pivotbench.stage_files import read_stage
 
@@ -82,6 +83,20 @@ def read_cell(folder: Path) -> CellFiles:
         round=int(match[1]),
         **{stage: read_stage(folder / f"{stage}.json") for stage in STAGES},
     )
+
+
+def evidence_folders(results: Path) -> list[Path]:
+    """Return the folders of the cells that the races judged, in the order of phases and rounds.
+
+    Other files on disk, of configurations that the study no longer has, are not evidence.
+    """
+    folders = []
+    for phase in ("backends", "speculative"):
+        races = [read_json(path) for path in (results / "race").glob(f"{phase}.r*.json")]
+        last: dict[str, Any] = max(races, key=lambda race: int(race["round"]), default={"evidence": []})
+        cells = [(number, entry["configuration"]) for entry in last["evidence"] for number in entry["rounds"]]
+        folders += [results / phase / name / f"r{number}" for number, name in sorted(cells)]
+    return folders
 
 
 def load_in_words(run: Mapping[str, Any]) -> str:

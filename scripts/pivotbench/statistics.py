@@ -19,7 +19,7 @@ Launches that do not belong to the rest are set aside first: see ``oddities``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -138,7 +138,7 @@ def fit(values: Mapping[str, Rounds]) -> Fit:
     logs = {name: {r: math.log(v) for r, v in rounds.items()} for name, rounds in used.items()}
     raw = {name: math.fsum(y.values()) / len(y) for name, y in logs.items()}
     # The configurations are swept out, then the rounds' effects solve `information @ effects = left`.
-    information = _information(np, used, order)
+    information = rounds_information(used, order)
     left = np.array([math.fsum(y[r] - raw[n] for n, y in logs.items() if r in y) for r in order])
     spread = np.linalg.pinv(information, rcond=NEGLIGIBLE, hermitian=True)
     effects = dict(zip(order, (spread @ left).tolist(), strict=True))
@@ -156,8 +156,13 @@ def fit(values: Mapping[str, Rounds]) -> Fit:
     return Fit(noise, odd, unsteady(values, odd), used, means, order, information, spread)
 
 
-def _information(np: Any, used: Mapping[str, Rounds], order: tuple[int, ...]) -> Any:
-    """What the launches tell of the rounds' effects once every configuration's mean is swept out."""
+def rounds_information(used: Mapping[str, Rounds], order: Sequence[int]) -> Any:
+    """Return what the launches tell of the rounds' effects once every configuration's mean is swept out.
+
+    A square matrix over the rounds in ``order``, of which the rank is the number of effects that can be told.
+    """
+    import numpy as np
+
     ran = np.array([[float(r in rounds) for r in order] for rounds in used.values()])
     ran = ran.reshape(len(used), len(order))
     return np.diag(ran.sum(0)) - ran.T @ (ran / np.maximum(ran.sum(1, keepdims=True), 1))

@@ -50,6 +50,7 @@ BROKEN = [
     ("name a number", changed("name: sample", "name: 12 #<"), "name", "put text in quotes"),
     ("name a path", changed("name: sample", "name: ../sample #<"), "name", "try 'sample'"),
     ("name in capitals", changed("name: sample", "name: My Study #<"), "name", "try 'my-study'"),
+    ("name reserved", changed("name: sample", "name: compare #<"), "name", "reserved"),
     ("name too long", changed("name: sample", f"name: {'a' * 101} #<"), "name", "100 characters"),
     ("engine misspelt", changed("llamacpp", "lamacpp #<"), "engine", "did you mean 'llamacpp'?"),
     ("engine a list", changed("llamacpp", "[sglang] #<"), "engine", "not a list"),

@@ -42,6 +42,7 @@ DOCUMENTS = [
     "docs/method.md",
     "docs/measurements.md",
     "docs/clusters.md",
+    "docs/comparing.md",
     "docs/troubleshooting.md",
     *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/campaigns/**/README.md")),
     *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("benchmarks/*/README.md")),

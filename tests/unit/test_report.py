@@ -14,9 +14,10 @@ from campaigns import write_demo
 from pivotbench.charts.figures import NO_BREAK
 from pivotbench.decision import SCHEMA
 from pivotbench.errors import UserError
+from pivotbench.evidence import evidence_folders
 from pivotbench.report import render
 from pivotbench.report.answers import answer_tables
-from pivotbench.report.inputs import evidence_folders, read_inputs
+from pivotbench.report.inputs import read_inputs
 from pivotbench.report.outcomes import outcomes
 from pivotbench.report.story import facts, story
 from pivotbench.results import Reason

@@ -25,6 +25,7 @@ HOST = campaign.host
 GPUS = campaign.study.hosts.gpus
 RULES = campaign.decision_rules
 FROZEN = bridge.frozen
+OLD, NEW = bridge.compared
 
 
 wildcard_constraints:

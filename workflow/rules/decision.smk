@@ -1,14 +1,18 @@
 # From the cells that the races asked for to one table, and from the table to the decision.
 
 
-# One row a sample: every window of every evidence cell; and the machines they ran on.
 rule measurements:
+    """One row a sample: every window of every cell of the evidence; and the machines they ran on."""
     localrule: True
     input:
         evidence_files,
     output:
         RESULTS + "/measurements.parquet",
-        RESULTS + "/measurements.csv",
+        report(
+            RESULTS + "/measurements.csv",
+            caption="../report/measurements.rst",
+            category="Measurements",
+        ),
         RESULTS + "/environment.json",
     params:
         rules=RULES,
@@ -16,15 +20,23 @@ rule measurements:
         "{PYTHON} {SCRIPTS:q}/measurements.py --study {SOURCE:q} --output {RESULTS:q}"
 
 
-# What is eliminated and why, what is equivalent, what is fastest, whether speculation pays.
 rule decide:
+    """What is eliminated and why, what is equivalent, what is fastest, whether speculation pays."""
     localrule: True
     input:
         evidence_files,
         RESULTS + "/measurements.parquet",
     output:
-        RESULTS + "/decision.json",
-        RESULTS + "/summary.md",
+        report(
+            RESULTS + "/decision.json",
+            caption="../report/decision.rst",
+            category="Decision",
+        ),
+        report(
+            RESULTS + "/summary.md",
+            caption="../report/summary.rst",
+            category="Decision",
+        ),
     params:
         rules=RULES,
     shell:

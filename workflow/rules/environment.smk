@@ -1,8 +1,8 @@
 # The engine's own environment with its list of flags, and the model.
 
 
-# The engine, installed from pinned requirements (or the study's own, in any number of versions), and their flags.
 rule engine:
+    """The engine, installed from pinned requirements or the study's own versions of it, and their flags."""
     localrule: True
     input:
         ancient(SOURCE),
@@ -15,8 +15,8 @@ rule engine:
         "{PYTHON} {SCRIPTS:q}/fetch_engine.py --root {ROOT} --study {SOURCE:q} --output {output:q}"
 
 
-# The model file, fetched once for all studies and checked by its SHA-256.
 rule model:
+    """The model file, fetched once for all studies and checked by its SHA-256."""
     localrule: True
     input:
         ancient(SOURCE),
@@ -28,15 +28,17 @@ rule model:
         "{PYTHON} {SCRIPTS:q}/fetch_model.py --study {SOURCE:q} --output {output:q}"
 
 
-# Check the study, and its flags against the engine's own list; no server is started.
 rule validate:
+    """Check study, flags and preflight and say what would run and for how long; no server is started."""
     localrule: True
     input:
         RESULTS + "/engine.json",
+    shell:
+        "{PYTHON} {SCRIPTS:q}/validate.py --study {SOURCE:q}"
 
 
-# End every server of ours on this machine that no run is using.
 rule stop_servers:
+    """End every server of ours on this machine that no run is using."""
     localrule: True
     shell:
         "{PYTHON} {SCRIPTS:q}/stop_servers.py"

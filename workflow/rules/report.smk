@@ -1,26 +1,36 @@
 # What people look at and send around.
 
 
-# Each chart alone: HTML, SVG and PNG.
 rule charts:
+    """Each chart alone: HTML, SVG and PNG."""
     localrule: True
     input:
         RESULTS + "/decision.json",
         RESULTS + "/measurements.parquet",
     output:
-        directory(RESULTS + "/charts"),
+        report(
+            directory(RESULTS + "/charts"),
+            patterns=["{chart}.html"],
+            caption="../report/chart.rst",
+            category="Charts",
+            labels={"chart": "{chart}"},
+        ),
     shell:
         "{PYTHON} {SCRIPTS:q}/chart.py --results {RESULTS:q} --output {output:q}"
 
 
-# One self-contained page.
 rule report:
+    """The decision and all behind it as one page to send around."""
     localrule: True
     input:
         RESULTS + "/decision.json",
         RESULTS + "/measurements.parquet",
         RESULTS + "/charts",
     output:
-        RESULTS + "/report.html",
+        report(
+            RESULTS + "/report.html",
+            caption="../report/report.rst",
+            category="Decision",
+        ),
     shell:
         "{PYTHON} {SCRIPTS:q}/report.py --results {RESULTS:q} --output {output:q}"

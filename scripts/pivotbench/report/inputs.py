@@ -10,7 +10,7 @@ import pandas as pd
 
 from pivotbench.decision import SCHEMA
 from pivotbench.errors import UserError
-from pivotbench.evidence import CellFiles, read_cell
+from pivotbench.evidence import CellFiles, evidence_folders, read_cell
 from pivotbench.files import read_json
 from pivotbench.raw_files import altered
 
@@ -56,17 +56,3 @@ def _altered(folders: list[Path], cells: list[CellFiles]) -> list[str]:
         for key in ("requests_file", "telemetry_file")
     ]
     return [fault for folder, recorded in records if (fault := altered(folder, recorded))]
-
-
-def evidence_folders(results: Path) -> list[Path]:
-    """Return the folders of the cells that the races judged, in the order of phases and rounds.
-
-    Other files on disk, of configurations that the study no longer has, are not evidence.
-    """
-    folders = []
-    for phase in ("backends", "speculative"):
-        races = [read_json(path) for path in (results / "race").glob(f"{phase}.r*.json")]
-        last: dict[str, Any] = max(races, key=lambda race: int(race["round"]), default={"evidence": []})
-        cells = [(number, entry["configuration"]) for entry in last["evidence"] for number in entry["rounds"]]
-        folders += [results / phase / name / f"r{number}" for number, name in sorted(cells)]
-    return folders

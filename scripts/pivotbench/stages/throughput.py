@@ -66,6 +66,7 @@ def throughput(context: Context) -> None:
             requests_file=write_requests(raw, outcome.records) if outcome.records else None,
             telemetry_file=write_readings(seen, witness.runs) if witness.runs else None,
             speed_only=speed_only,
+            asked=context.work,
             dialect=dialects[0],
             unspoken=unspoken,
         )

@@ -31,6 +31,8 @@ NAME_PATTERN = r"[a-z0-9][a-z0-9.-]*"
 NAME_CHARACTERS = 100
 WITHOUT_SPECULATION = "none"
 RESERVED_NAMES = ("race", WITHOUT_SPECULATION, "on", "matrix", "exclude")
+# Comparisons of studies have a folder of that name beside those of the studies.
+RESERVED_STUDIES = ("compare",)
 
 _LOCAL = ("/", "./", "../", "~")
 _FLAG_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]*"
@@ -155,8 +157,14 @@ def _ascending(values: list[int]) -> list[int]:
 
 Name = Annotated[
     str,
-    AfterValidator(check_name),
-    Field(json_schema_extra={"pattern": f"^{NAME_PATTERN}$", "maxLength": NAME_CHARACTERS}),
+    AfterValidator(lambda name: check_name(name, reserved=RESERVED_STUDIES)),
+    Field(
+        json_schema_extra={
+            "pattern": f"^{NAME_PATTERN}$",
+            "maxLength": NAME_CHARACTERS,
+            "not": {"enum": list(RESERVED_STUDIES)},
+        }
+    ),
 ]
 Line = Annotated[str, AfterValidator(_one_line), Field(json_schema_extra={"minLength": 1})]
 Text = Annotated[str, AfterValidator(_not_blank), Field(json_schema_extra={"minLength": 1})]

@@ -1,0 +1,92 @@
+"""What a campaign would run, told before anything is launched: cells, time, doubtful launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import mean
+
+from pivotbench.campaign import Campaign
+from pivotbench.cells import Cell, launch_request
+from pivotbench.charts.figures import NO_BREAK, seconds
+from pivotbench.cost import server_seconds
+from pivotbench.evidence import read_cell
+from pivotbench.gpu import visible_gpus
+from pivotbench.installations import known_versions
+from pivotbench.preflight import preflight
+from pivotbench.results import STAGES
+
+
+def plan(campaign: Campaign) -> list[str]:
+    """Return the lines: what is known against launches, the cells of each phase, the time they take."""
+    return [*_preflight(campaign), *_phases(campaign), *_stored(campaign), _time(campaign)]
+
+
+def _preflight(campaign: Campaign) -> list[str]:
+    """What the preflight says on this machine's GPUs, each sentence once with all of whom it speaks."""
+    study = campaign.study
+    gpus = [{"memory_mib": g.memory_mib, "compute": g.compute_capability} for g in visible_gpus()]
+    said: dict[str, list[str]] = {}
+    for cell in _configurations(campaign):
+        installed = campaign.installation(study.version_of(cell.configuration.partition("+")[0]))
+        version, _ = known_versions(campaign.engine, installed, study.env)
+        for finding in preflight(launch_request(study, cell), campaign.model, version, gpus).findings:
+            said.setdefault(f"{finding.outcome}: {finding.message}", []).append(cell.configuration)
+    lines = [f"preflight: {', '.join(names)}: {words}" for words, names in said.items()]
+    return lines or ["preflight: nothing is known against any launch"]
+
+
+def _configurations(campaign: Campaign) -> Iterator[Cell]:
+    """Each backend, and each speculative setting on every backend it may come to run on."""
+    pinned = campaign.study.speculative_base
+    for phase in campaign.phases:
+        for base in [pinned] if pinned else sorted(campaign.study.configurations):
+            names = campaign.contenders(phase, base) if phase == "speculative" else [str(base)]
+            yield from campaign.cells(phase, [n for n in names if not n.endswith("+none")], 1)
+
+
+def _contenders(campaign: Campaign, phase: str) -> int:
+    return len(campaign.contenders(phase, next(iter(campaign.study.configurations))))
+
+
+def _phases(campaign: Campaign) -> list[str]:
+    rounds, lines = campaign.study.decision.rounds, []
+    for phase in campaign.phases:
+        count = _contenders(campaign, phase)
+        where = f" on {campaign.study.speculative_base or 'the winner'}, with and without"
+        cells = _range(count * rounds.min, count * rounds.max)
+        lines.append(
+            f"{phase}: {count} configurations{where if phase == 'speculative' else ''}, each in "
+            f"{_range(rounds.min, rounds.max)} rounds: {cells} cells where all of them work"
+        )
+    return lines
+
+
+def _stored(campaign: Campaign) -> list[str]:
+    if "backends" not in campaign.phases:
+        return []
+    first = campaign.cells("backends", campaign.contenders("backends", None), 1)
+    held = [c for c in first if all(c.file(s).is_file() and campaign.stale(s, c) is None for s in STAGES)]
+    return [f"{len(held)} of {len(first)} cells of the first round are there and hold"] if held else []
+
+
+def _time(campaign: Campaign) -> str:
+    study = campaign.study
+    cells = sum(_contenders(campaign, phase) for phase in campaign.phases)
+    counts = (cells * study.decision.rounds.min, cells * study.decision.rounds.max)
+    took = [server_seconds(read_cell(path)) for path in sorted(campaign.results.glob("*/*/r[1-9]*"))]
+    if any(took):
+        each = mean(filter(None, took))
+        whole = _range(*(_span(each * count) for count in counts))
+        return f"time: about {_span(each)} a cell, as those here took; {whole} in all"
+    paces = sum(len(w.concurrency) + len(w.rate) for w in study.throughput.workloads.values())
+    each = paces * study.throughput.seconds
+    whole = _range(*(_span(each * count) for count in counts))
+    return f"time: {_span(each)} a cell are measured, {whole} in all; launch, smoke test, warm-up come on top"
+
+
+def _range(least: object, most: object) -> str:
+    return str(most) if least == most else f"{least} to {most}"
+
+
+def _span(duration_seconds: float) -> str:
+    return seconds(duration_seconds, digits=2).replace(NO_BREAK, " ")
