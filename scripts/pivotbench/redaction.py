@@ -1,0 +1,110 @@
+"""Secrets live in the user's environment alone: what is taken for one, and text without them.
+
+A study names a variable; its value is put into the server's environment when that is started, and is taken out
+of every file that is written on its behalf.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pivotbench.files import write_bytes
+
+REDACTED = "[redacted]"
+# A shorter value would be taken out of ordinary words and numbers as well.
+SHORTEST_CHARACTERS = 8
+
+_VARIABLE = re.compile(
+    r"(.*_)?(TOKEN|KEY|APIKEY|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)", re.IGNORECASE
+)
+_SWITCHES = frozenset({"", "0", "1", "true", "false", "yes", "no", "on", "off", "none"})
+_FLAG = re.compile(
+    r"(.*-)?(api-?key|passw(or)?d|passphrase|secret|(hf|auth|access|bearer)-token)", re.IGNORECASE
+)
+_BLOCK_BYTES = 1 << 16
+# The forms that well-known issuers give their keys (Hugging Face, OpenAI and its like, GitHub, AWS).
+_KEY_FORM = rb"\bhf_[A-Za-z0-9]{20,}|\bsk-[A-Za-z0-9_-]{20,}|\bgh[opsur]_[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b"
+_ISSUED = re.compile(_KEY_FORM)
+# And, in a log, what stands as the value of a key: api_key='...', --api-key ..., Bearer ...
+_LOGGED = re.compile(
+    _KEY_FORM + rb"|(?<=api[-_]key=['\"])[^'\"]+|(?<=--api-key[ =])\S+|(?<=\b[Bb]earer )[\w.~+/-]{8,}=*"
+)
+# Text without any of these has nothing that looks like a secret.
+_MARKS = (b"hf_", b"sk-", b"gho_", b"ghp_", b"ghs_", b"ghu_", b"ghr_", b"AKIA", b"api_key=", b"api-key", b"earer ")
+
+
+def is_secret_variable(name: str, value: str) -> bool:
+    """Return whether an environment variable of this name and value holds a secret rather than a switch."""
+    return _VARIABLE.fullmatch(name) is not None and value.lower() not in _SWITCHES
+
+
+def is_secret_flag(name: str) -> bool:
+    """Return whether a flag or setting of this name takes a secret."""
+    return _FLAG.fullmatch(name.replace("_", "-")) is not None
+
+
+def holds_issued_key(text: str) -> bool:
+    """Return whether a text holds a key in a form that a well-known issuer gives them."""
+    return _ISSUED.search(text.encode(errors="replace")) is not None
+
+
+def secrets_of(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the values of the secrets in an environment (None: this process's), longest first."""
+    environment = os.environ if environment is None else environment
+    found = {v for k, v in environment.items() if is_secret_variable(k, v) and len(v) >= SHORTEST_CHARACTERS}
+    return tuple(sorted(found, key=lambda value: (-len(value), value)))
+
+
+def redacted(value: Any, secrets: Sequence[str]) -> Any:
+    """Return JSON data without these secrets, and without the text of settings that take one."""
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, REDACTED)
+        return value
+    if isinstance(value, Mapping):
+        return {
+            key: REDACTED if isinstance(part, str) and part and is_secret_flag(key) else redacted(part, secrets)
+            for key, part in value.items()
+        }
+    return [redacted(part, secrets) for part in value] if isinstance(value, list | tuple) else value
+
+
+def redacted_log_line(line: str, secrets: Sequence[str]) -> str:
+    """Return a line of a log without these secrets, and without what looks like one."""
+    return _cleaner(secrets)(line.encode(errors="surrogateescape")).decode(errors="surrogateescape")
+
+
+def redact_log(path: Path, secrets: Sequence[str]) -> None:
+    """Take secrets, and what looks like one, out of a finished log; a log without any is left as it is."""
+    clean = _cleaner(secrets)
+    try:
+        with path.open("rb") as log:
+            if any(clean(block) is not block for block in _blocks(log)):
+                log.seek(0)
+                write_bytes(path, b"".join(map(clean, _blocks(log))))
+    except OSError:
+        return  # there is none
+
+
+def _blocks(log: BinaryIO) -> Iterator[bytes]:
+    """Yield a log in blocks of whole lines."""
+    while block := log.read(_BLOCK_BYTES):
+        yield block + log.readline()
+
+
+def _cleaner(secrets: Sequence[str]) -> Callable[[bytes], bytes]:
+    """Return what takes secrets out of text, and returns the same object where it holds none."""
+    exact = [secret.encode(errors="surrogateescape") for secret in secrets]
+    pattern = re.compile(b"|".join([*map(re.escape, exact), _LOGGED.pattern]))
+    marks = (*exact, *_MARKS)
+
+    def clean(text: bytes) -> bytes:
+        if not any(mark in text for mark in marks) or not pattern.search(text):
+            return text
+        return pattern.sub(REDACTED.encode(), text)
+
+    return clean
