@@ -26,7 +26,7 @@ from pivotbench.lease.sweep import sweep_stale
 from pivotbench.results import DECISION_SCHEMA, Stage
 from pivotbench.stage_files import load_stage
 from pivotbench.stages.context import OWNER_VARIABLE
-from pivotbench.study import check_conflicts, check_flags, load_study
+from pivotbench.study import check_conflicts, check_flags, check_secrets, load_study
 from pivotbench.summary import terminal_summary
 
 CONFIG_KEYS = ("study", "frozen", "retry", "old", "new")
@@ -48,6 +48,8 @@ class Bridge:
                 root=root,
                 retry_all=options["retry"] == "all",
             )
+            if not self.frozen:
+                check_secrets(study)
             catalogues = self.campaign.catalogues()
             check_flags(study, catalogues, self.campaign.engine.reserved_flags)
             if self.frozen and not any(self.compared):

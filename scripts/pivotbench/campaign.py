@@ -204,6 +204,7 @@ class Campaign:
                 "model": self.model,
                 "prompts": prompt_files(self.study),
                 "preflight": self.study.preflight,
+                "secrets": self.study.secrets,
                 "launch_timeout_seconds": self.study.hosts.launch_timeout_seconds,
                 "slot_wait_seconds": self.study.hosts.slot_wait_seconds,
             }

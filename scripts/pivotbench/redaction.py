@@ -1,14 +1,14 @@
 """Secrets live in the user's environment alone: what is taken for one, and text without them.
 
-A study names a variable; its value is put into the server's environment when that is started, and is taken out
-of every file that is written on its behalf.
+A study names a variable; the server gets its value when it is started, and every file that is written of it
+goes without.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,14 +27,14 @@ _FLAG = re.compile(
 )
 _BLOCK_BYTES = 1 << 16
 # The forms that well-known issuers give their keys (Hugging Face, OpenAI and its like, GitHub, AWS).
-_KEY_FORM = rb"\bhf_[A-Za-z0-9]{20,}|\bsk-[A-Za-z0-9_-]{20,}|\bgh[opsur]_[A-Za-z0-9]{30,}|\bAKIA[0-9A-Z]{16}\b"
+_KEY_FORM = rb"\b(?:hf_[A-Za-z0-9]{20,}|sk-[\w-]{20,}|gh[opsur]_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}\b)"
 _ISSUED = re.compile(_KEY_FORM)
 # And, in a log, what stands as the value of a key: api_key='...', --api-key ..., Bearer ...
 _LOGGED = re.compile(
     _KEY_FORM + rb"|(?<=api[-_]key=['\"])[^'\"]+|(?<=--api-key[ =])\S+|(?<=\b[Bb]earer )[\w.~+/-]{8,}=*"
 )
 # Text without any of these has nothing that looks like a secret.
-_MARKS = (b"hf_", b"sk-", b"gho_", b"ghp_", b"ghs_", b"ghu_", b"ghr_", b"AKIA", b"api_key=", b"api-key", b"earer ")
+_MARKS = tuple(b"hf_ sk- gho_ ghp_ ghs_ ghu_ ghr_ AKIA api_key= api-key earer".split())
 
 
 def is_secret_variable(name: str, value: str) -> bool:
@@ -52,10 +52,13 @@ def holds_issued_key(text: str) -> bool:
     return _ISSUED.search(text.encode(errors="replace")) is not None
 
 
-def secrets_of(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the values of the secrets in an environment (None: this process's), longest first."""
-    environment = os.environ if environment is None else environment
-    found = {v for k, v in environment.items() if is_secret_variable(k, v) and len(v) >= SHORTEST_CHARACTERS}
+def secrets_of(names: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the secrets in this process's environment, longest first: by these names, and by their looks."""
+    found = {
+        value
+        for name, value in os.environ.items()
+        if (name in names or is_secret_variable(name, value)) and len(value) >= SHORTEST_CHARACTERS
+    }
     return tuple(sorted(found, key=lambda value: (-len(value), value)))
 
 
@@ -67,7 +70,9 @@ def redacted(value: Any, secrets: Sequence[str]) -> Any:
         return value
     if isinstance(value, Mapping):
         return {
-            key: REDACTED if isinstance(part, str) and part and is_secret_flag(key) else redacted(part, secrets)
+            key: REDACTED
+            if part and isinstance(part, str) and is_secret_flag(str(key))
+            else redacted(part, secrets)
             for key, part in value.items()
         }
     return [redacted(part, secrets) for part in value] if isinstance(value, list | tuple) else value

@@ -5,12 +5,14 @@ A crash, a timeout, garbage or a leak is a result with a reason, never an except
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from pivotbench.files import write_json
+from pivotbench.redaction import redacted
 
 SCHEMA_VERSION = 1
 DECISION_SCHEMA = "pivotbench/decision/3"
@@ -95,20 +97,24 @@ def write_stage(
     started: str,
     server: dict[str, Any] | None,
     reason: Reason | None = None,
+    secrets: Sequence[str] = (),
     **body: Any,
 ) -> None:
-    """Write one stage file with the common keys first and ``body`` after them."""
+    """Write one stage file with the common keys first and ``body`` after them, without these secrets."""
     write_json(
         path,
-        {
-            "schema": f"pivotbench/{stage}/{SCHEMA_VERSION}",
-            "status": status,
-            "reason": asdict(reason) if reason else None,
-            "fingerprint": fingerprint,
-            "cell": cell,
-            "started": started,
-            "ended": now(),
-            "server": server,
-            **body,
-        },
+        redacted(
+            {
+                "schema": f"pivotbench/{stage}/{SCHEMA_VERSION}",
+                "status": status,
+                "reason": asdict(reason) if reason else None,
+                "fingerprint": fingerprint,
+                "cell": cell,
+                "started": started,
+                "ended": now(),
+                "server": server,
+                **body,
+            },
+            secrets,
+        ),
     )

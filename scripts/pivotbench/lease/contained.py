@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -37,7 +38,8 @@ def contained(
     """
     mounts = mounts_for(container.runtime, order.model, order.flags, order.env)
     prepare(mounts)
-    variables = {**command.env, **order.env, MARKER: marker_value(order.launch_id)}
+    secrets = {name: os.environ[name] for name in order.secrets if name in os.environ}
+    variables = {**command.env, **secrets, **order.env, MARKER: marker_value(order.launch_id)}
     told = variables if container.runtime == "docker" else {**variables, **devices}
     inside = containers.variables(container, told)
     gpus: Literal["all"] | tuple[()] = "all" if uuids else ()

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pivotbench.redaction import redacted_log_line
 from pivotbench.results import Reason
 
 
-def death_reason(log: Path, exit_code: int, engine: str, was_ready: bool) -> Reason:
+def death_reason(
+    log: Path, exit_code: int, engine: str, was_ready: bool, secrets: Sequence[str] = ()
+) -> Reason:
     """Return the cause that the log of a dead server tells; one that had been ready may live next time."""
-    from pivotbench.diagnose import diagnose_file
-
     if not was_ready:
-        return diagnose_file(log, exit_code, engine)
+        return _cause(log, exit_code, engine, secrets)
     what = f"the server ended by itself with exit code {exit_code} after it was ready"
-    return as_the_log_tells("server_died", what, log, exit_code, engine)
+    return as_the_log_tells("server_died", what, log, exit_code, engine, secrets)
 
 
-def as_the_log_tells(code: str, what: str, log: Path, exit_code: int | None, engine: str) -> Reason:
+def as_the_log_tells(
+    code: str, what: str, log: Path, exit_code: int | None, engine: str, secrets: Sequence[str] = ()
+) -> Reason:
     """Return what happened, with the cause in the log's words and what helps against it, where it knows."""
-    from pivotbench.diagnose import diagnose_file
     from pivotbench.reasons import remedy_for
 
-    cause = diagnose_file(log, exit_code, engine)
+    cause = _cause(log, exit_code, engine, secrets)
     if cause.code == "unknown":
         return replace(Reason.of(code, what, cause.evidence), remedy=remedy_for(code))
     return replace(cause, code=code, kind="transient", message=f"{what} ({cause.code}: {cause.message})")
+
+
+def _cause(log: Path, exit_code: int | None, engine: str, secrets: Sequence[str]) -> Reason:
+    """Return the cause by a log, whose words are quoted without these secrets."""
+    from pivotbench.diagnose import diagnose_file
+
+    cause = diagnose_file(log, exit_code, engine)
+    return replace(
+        cause,
+        message=redacted_log_line(cause.message, secrets),
+        evidence=tuple(redacted_log_line(line, secrets) for line in cause.evidence),
+    )

@@ -27,6 +27,7 @@ from pivotbench.lease.state import (
     read_handle,
     read_record,
 )
+from pivotbench.redaction import redacted_log_line, secrets_of
 
 SUPERVISE = Path(__file__).resolve().parents[2] / "supervise.py"
 POLL_SECONDS = 0.05
@@ -182,7 +183,7 @@ def _wait_for_record(order: LaunchOrder, folder: Path) -> Record:
     record = read_record(Path(order.record))
     if record is not None:
         return record
-    detail = _last_line(str(folder / "supervisor.log"))
+    detail = _last_line(str(folder / "supervisor.log"), order)
     shutil.rmtree(folder, ignore_errors=True)
     raise RuntimeError(f"the supervisor of launch {order.launch_id} ended without a record: {detail}")
 
@@ -194,16 +195,16 @@ def _how_far(order: LaunchOrder) -> str:
     except OSError:
         log = []
     phases = [f"{p.name} {p.seconds:.0f} s" for p in get_engine(order.engine).launch_phases(log)]
-    return " | ".join(filter(None, [", ".join(phases), _last_line(order.log) or "no word yet"]))
+    return " | ".join(filter(None, [", ".join(phases), _last_line(order.log, order) or "no word yet"]))
 
 
-def _last_line(path: str) -> str:
+def _last_line(path: str, order: LaunchOrder) -> str:
     try:
         text = Path(path).read_bytes()[-4000:].decode(errors="replace")
     except OSError:
         return ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:120] if lines else ""
+    return redacted_log_line(lines[-1], secrets_of(order.secrets))[:120] if lines else ""
 
 
 def final_record(server: Server) -> Record | None:

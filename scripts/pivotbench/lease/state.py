@@ -13,7 +13,7 @@ The Record outlives it, as ``logs/server-<launch_id>.json`` in the cell's folder
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from typing import Any, Literal
 from pivotbench.files import read_json, write_json
 from pivotbench.lease.locks import lock_folder
 from pivotbench.lease.processes import Identity
+from pivotbench.redaction import redacted
 
 # Between SIGTERM and SIGKILL where the run is over: whoever ended it shall not wait.
 HURRIED_GRACE_SECONDS = 3.0
@@ -35,6 +36,7 @@ class LaunchOrder:
     ``container`` is the image ``python`` is in (a Container as JSON); None for this machine's.
     ``key`` names the cell and the fingerprint of the launch: a stage attaches to a live server of
     its own key alone. ``owner`` is the process (a Snakemake run) without which nothing may run on.
+    ``secrets`` names variables of the environment whose values the server gets and no file holds.
     """
 
     launch_id: str
@@ -51,6 +53,7 @@ class LaunchOrder:
     launch_timeout_seconds: float
     slot_wait_seconds: float
     container: dict[str, Any] | None = None
+    secrets: list[str] = field(default_factory=list)
 
     @property
     def served_name(self) -> str:
@@ -151,9 +154,9 @@ def read_record(path: Path) -> Record | None:
         return None
 
 
-def write_record(path: Path, record: Record) -> None:
-    """Write a launch's record for good."""
-    write_json(path, asdict(record))
+def write_record(path: Path, record: Record, secrets: Sequence[str] = ()) -> None:
+    """Write a launch's record for good, without these secrets."""
+    write_json(path, redacted(asdict(record), secrets))
 
 
 def launch_folders() -> list[Path]:

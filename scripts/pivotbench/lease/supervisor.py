@@ -45,6 +45,7 @@ from pivotbench.lease.state import (
     write_record,
 )
 from pivotbench.lease.sweep import sweep_stale
+from pivotbench.redaction import redact_log, secrets_of
 from pivotbench.results import Reason, now
 
 POLL_SECONDS = 0.05
@@ -69,6 +70,7 @@ class Supervisor:
         self.record = Record(
             order.launch_id, order.key, why="failed", became_ready=False, log=order.log, started=now()
         )
+        self.secrets = secrets_of(order.secrets)
         self.container = Container.from_json(order.container)
         self.server = ServerProcess(order)
         self.readiness = Readiness(self.engine, order.served_name, self.server.log_lines)
@@ -191,7 +193,7 @@ class Supervisor:
             log = Path(self.order.log)
             self.record.why = "failed"
             self.record.reason = asdict(
-                as_the_log_tells("launch_timeout", what, log, None, self.order.engine)
+                as_the_log_tells("launch_timeout", what, log, None, self.order.engine, self.secrets)
             )
             return False
         return True
@@ -208,7 +210,7 @@ class Supervisor:
         if self.record.became_ready:
             self.record.why = "died"
         log = Path(self.order.log)
-        reason = death_reason(log, exit_code, self.order.engine, self.record.became_ready)
+        reason = death_reason(log, exit_code, self.order.engine, self.record.became_ready, self.secrets)
         self.record.reason = asdict(reason)
 
     def _why_stop(self) -> str | None:
@@ -254,7 +256,8 @@ class Supervisor:
         self.record.teardown_seconds = round(time.monotonic() - began, 3)
         self.record.ended = now()
         if Path(self.order.record).parent.is_dir():
-            write_record(Path(self.order.record), self.record)
+            redact_log(Path(self.order.log), self.secrets)
+            write_record(Path(self.order.record), self.record, self.secrets)
         shutil.rmtree(self.folder, ignore_errors=True)
         if self.server.guard is not None:
             self.server.guard.kill()

@@ -19,6 +19,7 @@ from pivotbench.lease.state import (
     read_order,
     write_record,
 )
+from pivotbench.redaction import redact_log, secrets_of
 from pivotbench.results import Reason, now
 
 
@@ -50,7 +51,9 @@ def sweep_launch(folder: Path) -> None:
     record.ended = now()
     path = Path(order.record)
     if path.parent.is_dir() and not path.exists():
-        write_record(path, record)
+        secrets = secrets_of(order.secrets)
+        redact_log(Path(order.log), secrets)
+        write_record(path, record, secrets)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -19,6 +19,7 @@ from pivotbench.installations import Installation
 from pivotbench.lease.ensure import Server, ensure, new_launch_id, record_path
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import LaunchOrder, Record
+from pivotbench.redaction import secrets_of
 from pivotbench.results import Reason, Stage, now, write_stage
 
 OWNER_VARIABLE = "PIVOTBENCH_OWNER"
@@ -95,6 +96,7 @@ class Context:
             launch_timeout_seconds=self.host["launch_timeout_seconds"],
             slot_wait_seconds=self.host["slot_wait_seconds"],
             container=asdict(installed.container) if installed.container else None,
+            secrets=self.host.get("secrets", []),
         )
         return ensure(order, self.say)
 
@@ -127,6 +129,7 @@ class Context:
             started=self.started,
             server=server,
             reason=reason,
+            secrets=secrets_of(self.host.get("secrets", ())),
             **body,
         )
         self.say(status if reason is None else f"{status}: {reason.code}: {_in_words(reason)}")

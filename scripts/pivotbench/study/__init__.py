@@ -2,6 +2,7 @@
 
 from pivotbench.study.backends import Backends, Speculative
 from pivotbench.study.conflicts import check_conflicts
+from pivotbench.study.environment import check_secrets
 from pivotbench.study.flags import check_flags, deprecated_flags
 from pivotbench.study.loader import load_study
 from pivotbench.study.metric import Metric
@@ -34,6 +35,7 @@ __all__ = [
     "Workload",
     "check_conflicts",
     "check_flags",
+    "check_secrets",
     "deprecated_flags",
     "load_study",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Annotated
@@ -26,6 +26,10 @@ from pivotbench.study.wording import quoted, suggestion
 Configurations = dict[str, dict[str, base.FlagValue]]
 
 MAX_CONFIGURATIONS = 10_000
+# Every combination is looked up under each set of flags that they name.
+MAX_EXCLUSIONS = 1_000
+# Which exclusions name these flags, by the values they name.
+Exclusions = dict[tuple[str, ...], dict[tuple[str, ...], list[int]]]
 # Words that say nothing without their flag.
 _SWITCHES = frozenset({"on", "off", "yes", "no", "auto", "none", "default", "enable", "disable"})
 
@@ -127,9 +131,10 @@ def expand(backends: Backends) -> Configurations:
     flags = sorted(backends.matrix)
     combinations = product(*(backends.matrix[flag] for flag in flags)) if flags else iter(())
     excluded = [False] * len(backends.exclude)
+    exclusions = _by_flags(backends.exclude)
     for values in combinations:
         combination = dict(zip(flags, values, strict=True))
-        matched = [index for index, item in enumerate(backends.exclude) if _matches(item, combination)]
+        matched = _matching(exclusions, combination)
         for index in matched:
             excluded[index] = True
         if not matched:
@@ -156,13 +161,18 @@ def expand(backends: Backends) -> Configurations:
 def _check_matrix(backends: Backends) -> None:
     size = prod(len(values) for values in backends.matrix.values())
     if size > MAX_CONFIGURATIONS:
-        raise refusal(f"{size:,} combinations; the limit is {MAX_CONFIGURATIONS:,}", "matrix")
+        counted = f"{size:,}" if size < 10**15 else "more than a quadrillion"
+        raise refusal(f"{counted} combinations; the limit is {MAX_CONFIGURATIONS:,}", "matrix")
+    if len(backends.exclude) > MAX_EXCLUSIONS:
+        counted = f"{len(backends.exclude):,} exclusions; the limit is {MAX_EXCLUSIONS:,}"
+        raise refusal(f"{counted}: name fewer flags in each", "exclude")
     for flag, values in backends.matrix.items():
         seen: set[str] = set()
         for index, value in enumerate(values):
             if value_text(value) in seen:
                 raise refusal(f"{quoted(value_text(value))} is listed twice", "matrix", flag, index)
             seen.add(value_text(value))
+    texts = {flag: [value_text(value) for value in values] for flag, values in backends.matrix.items()}
     if backends.exclude and not backends.matrix:
         raise refusal("there is no matrix to exclude from", "exclude")
     for index, item in enumerate(backends.exclude):
@@ -176,19 +186,32 @@ def _check_matrix(backends: Backends) -> None:
                     index,
                     flag,
                 )
-            texts = [value_text(v) for v in backends.matrix[flag]]
-            if value_text(value) not in texts:
+            if value_text(value) not in texts[flag]:
                 raise refusal(
                     f"{quoted(value_text(value))} is not in the matrix; "
-                    f"{suggestion(value_text(value), texts, label='it has')}",
+                    f"{suggestion(value_text(value), texts[flag], label='it has')}",
                     "exclude",
                     index,
                     flag,
                 )
 
 
-def _matches(item: Mapping[str, base.FlagValue], combination: Mapping[str, base.FlagValue]) -> bool:
-    return all(value_text(combination[flag]) == value_text(value) for flag, value in item.items())
+def _by_flags(exclude: Sequence[Mapping[str, base.FlagValue]]) -> Exclusions:
+    found: Exclusions = {}
+    for index, item in enumerate(exclude):
+        flags = tuple(sorted(item))
+        values = tuple(value_text(item[flag]) for flag in flags)
+        found.setdefault(flags, {}).setdefault(values, []).append(index)
+    return found
+
+
+def _matching(exclusions: Exclusions, combination: Mapping[str, base.FlagValue]) -> list[int]:
+    texts = {flag: value_text(value) for flag, value in combination.items()}
+    return [
+        index
+        for flags, by_values in exclusions.items()
+        for index in by_values.get(tuple(texts[flag] for flag in flags), ())
+    ]
 
 
 def _generated_name(combination: Mapping[str, base.FlagValue]) -> str:

@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pivotbench.engines import base
+from pivotbench.redaction import is_secret_flag
 from pivotbench.study.wording import quoted, suggestion
 
 NAME_PATTERN = r"[a-z0-9][a-z0-9.-]*"
@@ -69,12 +70,19 @@ def _check_flag_value(value: Any) -> Any:
         for index, item in enumerate(value):
             if isinstance(item, bool) or not isinstance(item, str | int | float):
                 raise refusal("a list of values holds text and numbers only", index)
+            _check_argument(item, index)
         return value
     if not isinstance(value, str | int | float):
         raise refusal("a flag's value is text, a number, true, false, or a list of them")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise refusal("a number must be finite")
+    _check_argument(value)
     return value
+
+
+def _check_argument(value: Any, *at: str | int) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise refusal("a number must be finite", *at)
+    if isinstance(value, str) and not value.isprintable():
+        raise refusal(f"must be one line of printable text, not {quoted(value)}", *at)
 
 
 def check_flag_names(flags: dict[str, Any]) -> dict[str, Any]:
@@ -83,6 +91,12 @@ def check_flag_names(flags: dict[str, Any]) -> dict[str, Any]:
             raise refusal(f"write the flag without dashes: {quoted(name.lstrip('-'))}", name)
         if not re.fullmatch(_FLAG_PATTERN, name):
             raise refusal(f"{quoted(name)} cannot be a flag's name", name)
+        if is_secret_flag(name):
+            raise refusal(
+                "every user of the machine can read a command line; remove it: servers listen on this "
+                "machine alone and need no key, and what they need of others goes under secrets",
+                name,
+            )
     return flags
 
 

@@ -10,12 +10,13 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
 
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import ENDPOINTS
 from pivotbench.files import canonical_json, sha256_of_file
 from pivotbench.study.backends import Backends, Configurations, Speculative
+from pivotbench.study.environment import Secrets, Variables
 from pivotbench.study.fields import (
     WITHOUT_SPECULATION,
     Flags,
@@ -116,19 +117,6 @@ def _model_from_text(value: Any) -> Any:
     return {"path": value} if isinstance(value, str) else value
 
 
-def _environment_text(value: Any) -> Any:
-    return str(value) if type(value) is int else value
-
-
-def _check_environment(env: dict[str, str]) -> dict[str, str]:
-    for name, value in env.items():
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise refusal(f"{quoted(name)} cannot be the name of an environment variable", name)
-        if "\0" in value:
-            raise refusal("holds a null character", name)
-    return env
-
-
 class Study(Strict):
     """One comparison: a model, an engine, the configurations, the measurement and the decision."""
 
@@ -149,9 +137,12 @@ class Study(Strict):
         description="Versions of the engine by name, to compare with each other: a configuration says which "
         "one it runs by the key version among its flags.",
     )
-    env: Annotated[
-        dict[str, Annotated[str, BeforeValidator(_environment_text)]], AfterValidator(_check_environment)
-    ] = Field(default_factory=dict, description="Environment variables of the server.")
+    env: Variables = Field(default_factory=dict, description="Environment variables of the server.")
+    secrets: Secrets = Field(
+        default_factory=list,
+        description="Names of variables of your own environment that hold keys or tokens the server needs, "
+        "such as HF_TOKEN: they must be set, and their values stand in no file.",
+    )
     model: Annotated[Model, BeforeValidator(_model_from_text)] = Field(
         description="Model to serve; plain text is short for its path."
     )
@@ -175,6 +166,13 @@ class Study(Strict):
     )
 
     _source: Source | None = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _secrets_are_not_written_out(self) -> Study:
+        for index, name in enumerate(self.secrets):
+            if name in self.env:
+                raise refusal(f"{quoted(name)} is written out in env; keep one", "secrets", index)
+        return self
 
     @model_validator(mode="after")
     def _names_exist(self) -> Study:
@@ -282,7 +280,8 @@ class Study(Strict):
         The order of keys, how configurations are written, where the files lie and which interpreter runs
         make no difference; files of prompts and continuations stand by the SHA-256 of their content.
         """
-        data = self.model_dump(mode="json", exclude_none=True, exclude={"python", "backends", "speculative"})
+        aside = {"python", "secrets", "backends", "speculative"}
+        data = self.model_dump(mode="json", exclude_none=True, exclude=aside)
         for name, workload in self.throughput.workloads.items():
             if workload.prompts is not None:
                 data["throughput"]["workloads"][name]["prompts"] = sha256_of_file(workload.prompts)

@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from pivotbench.errors import UserError
+from pivotbench.redaction import holds_issued_key
 from pivotbench.study.json_lines import HALF_CHARACTER, is_unicode
 from pivotbench.study.wording import KeyPath, key_text, quoted
 
@@ -22,6 +23,8 @@ MAX_BYTES = 4 << 20
 # An alias is built anew wherever it is used, so nested aliases multiply: this bounds what they can grow to.
 MAX_NODES = 100_000
 MAX_DEPTH = 20
+EVENTS_PER_NODE = 3  # a key, and the begin and end of what it holds
+TOO_MANY = f"a study has at most {MAX_NODES:,} values, those that aliases repeat included"
 
 _NULL = re.compile(r"|~|null|Null|NULL")
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -72,6 +75,8 @@ def read_source(file: Path) -> Source:
 
 def _read_text(file: Path) -> str:
     try:
+        if file.exists() and not file.is_file() and not file.is_dir():
+            raise UserError(f"{file}: cannot be read: not a file but a device or pipe")
         size = file.stat().st_size
         data = file.read_bytes() if size <= MAX_BYTES else b""
     except FileNotFoundError:
@@ -91,6 +96,11 @@ def _read_text(file: Path) -> str:
 
 def _compose(file: Path, text: str) -> yaml.Node | None:
     try:
+        # Read first and built afterwards, so that what is too much does not fill the memory.
+        for number, event in enumerate(yaml.parse(text, Loader=_LOADER)):
+            if number > EVENTS_PER_NODE * MAX_NODES:
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                raise UserError(f"{file}:{line}: {TOO_MANY}")
         root: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
         return root
     except yaml.MarkedYAMLError as error:
@@ -121,7 +131,7 @@ class _Builder:
         self.source.lines.setdefault(path, node.start_mark.line + 1)
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise self.source.error(path, f"aliases make this study grow beyond {MAX_NODES:,} values")
+            raise self.source.error(path, TOO_MANY)
         if len(path) > MAX_DEPTH:
             raise self.source.error(path[:2], "nested too deeply for a study (does an alias hold itself?)")
         if isinstance(node, yaml.MappingNode):
@@ -159,6 +169,10 @@ class _Builder:
         text: str = node.value
         if not is_unicode(text):
             raise self.source.error(path, HALF_CHARACTER)
+        if holds_issued_key(text):
+            raise self.source.error(
+                path, "looks like a key or token; keep it in your own environment, named under secrets"
+            )
         if node.style:
             return text
         if _NULL.fullmatch(text):

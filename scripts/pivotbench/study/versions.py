@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from pivotbench import containers
+from pivotbench.redaction import is_secret_variable
 from pivotbench.study.fields import Line, Strict, StudyPath, folder_of, is_local, refusal, resolve
 
 # The key in a configuration's flags that names its version: no engine has a flag of this name to serve with.
@@ -28,6 +30,19 @@ class Container(Strict):
         description="More options of `docker run` or `apptainer exec`, one an item. GPUs, model, caches, "
         "network and names are set without them.",
     )
+
+    @field_validator("args")
+    @classmethod
+    def _no_secret(cls, args: list[str]) -> list[str]:
+        for index, option in enumerate(args):
+            assigned = re.search(r"(?:^|=)(\w+)=(.*)$", option)
+            if assigned and is_secret_variable(assigned[1], assigned[2]):
+                raise refusal(
+                    f"every user of the machine can read a command line; set {assigned[1]} in your own "
+                    f"environment and write secrets: [{assigned[1]}]",
+                    index,
+                )
+        return args
 
     @model_validator(mode="after")
     def _image_is_a_file(self, info: ValidationInfo) -> Container:
