@@ -105,11 +105,18 @@ def _cleaner(secrets: Sequence[str]) -> Callable[[bytes], bytes]:
     """Return what takes secrets out of text, and returns the same object where it holds none."""
     exact = [secret.encode(errors="surrogateescape") for secret in secrets]
     pattern = re.compile(b"|".join([*map(re.escape, exact), _LOGGED.pattern]))
-    marks = (*exact, *_MARKS)
+    marks, blank = (*exact, *_MARKS), REDACTED.encode()
+
+    def marked(text: bytes) -> bool:
+        return any(mark in text for mark in marks)
 
     def clean(text: bytes) -> bytes:
-        if not any(mark in text for mark in marks) or not pattern.search(text):
+        if not marked(text):
             return text
-        return pattern.sub(REDACTED.encode(), text)
+        lines = [
+            pattern.sub(blank, line) if marked(line) else line for line in text.splitlines(keepends=True)
+        ]
+        cleaned = b"".join(lines)
+        return text if cleaned == text else cleaned
 
     return clean
