@@ -2,7 +2,7 @@
 # What a stage's result depends on is its parameter; the server is a lease, not a file.
 
 CELL = RESULTS + "/{phase}/{configuration}/r{round}"
-STAGE = "{PYTHON} {SCRIPTS:q}/{rule}.py --cell {params.asked:q} --host {HOST:q} --output {output:q}"
+STAGE = "{PYTHON:q} {SCRIPTS:q}/{rule}.py --cell {params.asked:q} --host {HOST:q} --output {output:q}"
 
 
 # A cold start of the cell's server.

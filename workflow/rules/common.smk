@@ -23,7 +23,6 @@ RESULTS = str(campaign.results)
 SOURCE = str(campaign.study.source.file)
 HOST = campaign.host
 GPUS = campaign.study.hosts.gpus
-RULES = campaign.decision_rules
 FROZEN = bridge.frozen
 OLD, NEW = bridge.compared
 
@@ -32,6 +31,17 @@ wildcard_constraints:
     phase="backends|speculative",
     configuration=r"[a-z0-9][a-z0-9.+-]*",
     round=r"[1-9][0-9]*",
+
+
+# Text of the study reaches rules by functions alone, in whose results Snakemake looks for no wildcards, and
+# shells by {...:q} alone.
+def study_file(wildcards):
+    return SOURCE
+
+
+def decision_rules(wildcards):
+    """All that a race and the decision depend on beyond their cells."""
+    return campaign.decision_rules
 
 
 def asked(stage):

@@ -15,9 +15,9 @@ rule measurements:
         ),
         RESULTS + "/environment.json",
     params:
-        rules=RULES,
+        rules=decision_rules,
     shell:
-        "{PYTHON} {SCRIPTS:q}/measurements.py --study {SOURCE:q} --output {RESULTS:q}"
+        "{PYTHON:q} {SCRIPTS:q}/measurements.py --study {SOURCE:q} --output {RESULTS:q}"
 
 
 rule decide:
@@ -38,6 +38,6 @@ rule decide:
             category="Decision",
         ),
     params:
-        rules=RULES,
+        rules=decision_rules,
     shell:
-        "{PYTHON} {SCRIPTS:q}/decide.py --study {SOURCE:q} --output {RESULTS:q}"
+        "{PYTHON:q} {SCRIPTS:q}/decide.py --study {SOURCE:q} --output {RESULTS:q}"

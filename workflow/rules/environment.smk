@@ -5,27 +5,27 @@ rule engine:
     """The engine, installed from pinned requirements or the study's own versions of it, and their flags."""
     localrule: True
     input:
-        ancient(SOURCE),
+        ancient(study_file),
         campaign.pins,
     output:
         RESULTS + "/engine.json",
     message:
         "engine: installing where needed, reading its flags"
     shell:
-        "{PYTHON} {SCRIPTS:q}/fetch_engine.py --root {ROOT} --study {SOURCE:q} --output {output:q}"
+        "{PYTHON:q} {SCRIPTS:q}/fetch_engine.py --root {ROOT:q} --study {SOURCE:q} --output {output:q}"
 
 
 rule model:
     """The model file, fetched once for all studies and checked by its SHA-256."""
     localrule: True
     input:
-        ancient(SOURCE),
+        ancient(study_file),
     output:
         RESULTS + "/model.json",
     message:
         "model: fetching where needed, checking its SHA-256"
     shell:
-        "{PYTHON} {SCRIPTS:q}/fetch_model.py --study {SOURCE:q} --output {output:q}"
+        "{PYTHON:q} {SCRIPTS:q}/fetch_model.py --study {SOURCE:q} --output {output:q}"
 
 
 rule validate:
@@ -41,4 +41,4 @@ rule stop_servers:
     """End every server of ours on this machine that no run is using."""
     localrule: True
     shell:
-        "{PYTHON} {SCRIPTS:q}/stop_servers.py"
+        "{PYTHON:q} {SCRIPTS:q}/stop_servers.py"

@@ -16,7 +16,7 @@ rule charts:
             labels={"chart": "{chart}"},
         ),
     shell:
-        "{PYTHON} {SCRIPTS:q}/chart.py --results {RESULTS:q} --output {output:q}"
+        "{PYTHON:q} {SCRIPTS:q}/chart.py --results {RESULTS:q} --output {output:q}"
 
 
 rule report:
@@ -33,4 +33,4 @@ rule report:
             category="Decision",
         ),
     shell:
-        "{PYTHON} {SCRIPTS:q}/report.py --results {RESULTS:q} --output {output:q}"
+        "{PYTHON:q} {SCRIPTS:q}/report.py --results {RESULTS:q} --output {output:q}"

@@ -9,7 +9,7 @@ checkpoint race:
     output:
         RESULTS + "/race/{phase}.r{round}.json",
     params:
-        rules=RULES,
+        rules=decision_rules,
     shell:
-        "{PYTHON} {SCRIPTS:q}/race.py --study {SOURCE:q} --phase {wildcards.phase}"
-        " --round {wildcards.round} --output {output:q}"
+        "{PYTHON:q} {SCRIPTS:q}/race.py --study {SOURCE:q} --phase {wildcards.phase:q}"
+        " --round {wildcards.round:q} --output {output:q}"
