@@ -30,6 +30,7 @@ from pivotbench.study import check_conflicts, check_flags, check_secrets, load_s
 from pivotbench.summary import terminal_summary
 
 CONFIG_KEYS = ("study", "frozen", "retry", "old", "new")
+_DEFAULT = object()
 
 
 class Bridge:
@@ -209,12 +210,17 @@ def _options(config: dict[str, Any]) -> dict[str, Any]:
     frozen = str(config.get("frozen", "false")).lower()
     if frozen not in ("true", "false"):
         raise UserError(f"--config frozen={frozen}: must be true or false")
+    study = config.get("study", _DEFAULT)
+    if study is not _DEFAULT and not isinstance(study, str | int | float):
+        raise UserError(
+            "--config study=: must be the path of one study file; leave it out for config/config.yaml"
+        )
     compared = (str(config.get("old", "")), str(config.get("new", "")))
-    return {"study": config.get("study"), "frozen": frozen == "true", "retry": retry, "compared": compared}
+    return {"study": study, "frozen": frozen == "true", "retry": retry, "compared": compared}
 
 
 def _study_path(told: Any, root: Path) -> Path:
-    return Path(str(told)) if told is not None else root / "config" / "config.yaml"
+    return root / "config" / "config.yaml" if told is _DEFAULT else Path(str(told))
 
 
 def _heal_locks(folder: Path) -> Any:

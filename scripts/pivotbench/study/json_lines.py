@@ -51,10 +51,25 @@ def _text(file: Path, shown: Path, max_bytes: int, too_large: str) -> str:
         raise UserError(f"{shown}:{line}: not UTF-8 text; save the file as UTF-8") from None
 
 
+class _GivenTwice(Exception):
+    """A key that an object has twice."""
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in data:
+            raise _GivenTwice(key)
+        data[key] = value
+    return data
+
+
 def _object(line: str, where: str, keys: Sequence[str], example: str) -> dict[str, Any]:
     try:
-        data = json.loads(line)
+        data = json.loads(line, object_pairs_hook=_each_key_once)
         written = json.dumps(data, ensure_ascii=False)
+    except _GivenTwice as error:
+        raise UserError(f"{where}: {quoted(str(error))}: given twice; keep one") from None
     except (ValueError, RecursionError) as error:
         problem = getattr(error, "msg", "cannot be parsed")
         raise UserError(f"{where}: not valid JSON: {problem}; write one object a line") from None

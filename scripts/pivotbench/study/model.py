@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -37,6 +38,8 @@ from pivotbench.study.throughput import Throughput
 from pivotbench.study.versions import VERSION, Container, ContainerKey, Version
 from pivotbench.study.wording import KeyPath, listed, quoted, suggestion
 
+# Linux hands over 128 KiB in one argument; the paths of this machine come to it.
+MAX_REQUEST_BYTES = 64 << 10
 # Each part of it has 96 characters at most.
 _HUB_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?"
 
@@ -166,6 +169,26 @@ class Study(Strict):
     )
 
     _source: Source | None = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _fits_a_command_line(self) -> Study:
+        """Refuse what Linux could not hand to a stage, which is told all of its work in one argument."""
+        parts: dict[KeyPath, Any] = {
+            ("smoke", "prompts"): [prompt.model_dump(exclude_none=True) for prompt in self.smoke.prompts],
+            ("throughput", "workloads"): self.throughput.model_dump(mode="json", exclude_none=True),
+            ("env",): self.env,
+            ("serve",): self.serve,
+            ("backends",): max(self.configurations.values(), key=lambda flags: len(canonical_json(flags))),
+            ("speculative",): max(
+                self.speculations.values(), key=lambda flags: len(canonical_json(flags)), default={}
+            ),
+        }
+        sizes = {at: len(shlex.quote(canonical_json(part))) for at, part in parts.items()}
+        if sum(sizes.values()) > MAX_REQUEST_BYTES:
+            largest = max(sizes, key=sizes.__getitem__)
+            message = f"takes {sizes[largest] >> 10} KiB of a command line, and a whole cell has"
+            raise refusal(f"{message} {MAX_REQUEST_BYTES >> 10} at most; shorten it", *largest)
+        return self
 
     @model_validator(mode="after")
     def _secrets_are_not_written_out(self) -> Study:
