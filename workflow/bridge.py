@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import platform
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -220,7 +221,11 @@ def _options(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _study_path(told: Any, root: Path) -> Path:
-    return root / "config" / "config.yaml" if told is _DEFAULT else Path(str(told))
+    if told is _DEFAULT:
+        return root / "config" / "config.yaml"
+    if re.search(r"[{}]", str(told)):
+        raise UserError(f"--config study={told}: Snakemake takes braces in a path for wildcards; rename it")
+    return Path(str(told))
 
 
 def _heal_locks(folder: Path) -> Any:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
+
+# What would begin a column, a link or a picture. Emphasis and code stay: our own sentences use them.
+_MARKS = re.compile(r"\||!?\[(?=[^\]]*\]\()")
 
 
 def table(head: Sequence[str], lines: Sequence[str]) -> str:
@@ -14,8 +18,27 @@ def table(head: Sequence[str], lines: Sequence[str]) -> str:
 
 
 def text(value: Any) -> str:
-    """Return text that Markdown tables and inline HTML leave alone."""
-    return str(value).replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    """Return text that Markdown tables, links, pictures and inline HTML leave alone, on one line."""
+    plain = " ".join(str(value).split())
+    return _MARKS.sub(r"\\\g<0>", plain.replace("&", "&amp;").replace("<", "&lt;"))
+
+
+def code(value: Any) -> str:
+    """Return a value as code within a line, whatever it holds."""
+    plain = " ".join(str(value).split())
+    fence = _fence(plain, 1)
+    return f"{fence} {plain} {fence}" if "`" in plain else f"`{plain}`"
+
+
+def block(language: str, value: str) -> str:
+    """Return lines of code that nothing in them can end."""
+    fence = _fence(value, 3)
+    return f"{fence}{language}\n{value}\n{fence}\n"
+
+
+def _fence(value: str, least: int) -> str:
+    longest = max((len(run) for run in re.findall("`+", value)), default=0)
+    return "`" * (longest + 1 if longest >= least else least)
 
 
 def figure(value: float | None) -> str:

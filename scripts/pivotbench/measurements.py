@@ -106,7 +106,14 @@ def write(frame: pd.DataFrame, parquet_path: Path, csv_path: Path) -> None:
     buffer = BytesIO()
     pq.write_table(table.replace_schema_metadata(metadata), buffer)
     write_bytes(parquet_path, buffer.getvalue())
-    write_text(csv_path, frame.to_csv(index=False, lineterminator="\n"))
+    texts = [column.name for column in COLUMNS if column.dtype == "string"]
+    inert = frame.assign(**{name: frame[name].map(_inert, na_action="ignore") for name in texts})
+    write_text(csv_path, inert.to_csv(index=False, lineterminator="\n"))
+
+
+def _inert(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula, as the quoted answer of a model may look like one."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def document() -> str:

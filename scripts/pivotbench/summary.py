@@ -8,6 +8,8 @@ from typing import Any
 from pivotbench.arrivals import CAPTION, sustained
 from pivotbench.latency_limits import Goodput
 from pivotbench.load_words import crossing_words, largest_load_words
+from pivotbench.markdown import block as _block
+from pivotbench.markdown import code as _code
 from pivotbench.markdown import figure as _figure
 from pivotbench.markdown import latency as _latency
 from pivotbench.markdown import table as _table
@@ -58,10 +60,10 @@ def summary_markdown(decision: Decision) -> str:
         + "\n",
     ]
     if decision["launch_command"]:
-        parts.append(f"```sh\n{decision['launch_command']}\n```\n")
+        parts.append(_block("sh", decision["launch_command"]))
     if (second := decision["runner_up"]) and second["launch_command"]:
         parts.append(f"Runner-up: {_text(second['configuration'])}.\n")
-        parts.append(f"```sh\n{second['launch_command']}\n```\n")
+        parts.append(_block("sh", second["launch_command"]))
     parts += [
         _section("Ranking", _ranking(decision)),
         _section("By load", by_load(decision)),
@@ -258,7 +260,7 @@ def _eliminated(rows: Sequence[Row]) -> str:
         lines.append(f"- {name}: `{row['code']}` at {row['stage']}, {reason}{links}")
         if remedy := row.get("remedy"):
             lines.append(f"  - What to do: {_text(remedy)}")
-        lines += [f"  - `{line}`" for line in row["evidence"][:2]]
+        lines += [f"  - {_code(line)}" for line in row["evidence"][:2]]
     return "\n".join(lines) + "\n" if lines else ""
 
 

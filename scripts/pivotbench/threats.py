@@ -8,6 +8,8 @@ from typing import Any
 
 from pivotbench.contest import Contest
 from pivotbench.decision_rules import DecisionRules
+from pivotbench.fairness import Serving
+from pivotbench.settings import spelled
 
 Row = Mapping[str, Any]
 
@@ -57,6 +59,10 @@ class Threat(Enum):
     REFERENCE_REPLACED = "the study's reference does not work, so answers are held against {reference}"
     TEXT_CHANGED = "greedy text is not the baseline's, beyond rounding, with {names}: none of them can win"
     UNSTEADY = "greedy answers do not repeat, asked again or after a relaunch, with {names}"
+    MODEL_CODE = (
+        "the study trusts code that comes with the model: {names} ran it with your rights; read it, and pin "
+        "the model's revision"
+    )
     ONE_HOST = "everything was measured on one host: another one of the same kind may differ"
 
 
@@ -102,9 +108,16 @@ def threats(
     runs = {tuple(row[key] for key in run): row["requests_failed"] for row in rows}
     if count := sum(runs.values()):
         found.append((Threat.FAILED_REQUESTS, {"count": count}))
+    if trusting := sorted({n for s in states for n, each in s.subjects.items() if _trusts(each.serving)}):
+        found.append((Threat.MODEL_CODE, {"names": ", ".join(trusting)}))
     if len(hosts) == 1:
         found.append((Threat.ONE_HOST, {}))
     return [{"code": threat.name.lower(), "message": threat.value.format(**facts)} for threat, facts in found]
+
+
+def _trusts(serving: Serving) -> bool:
+    """Whether a server was told to run the model's own code."""
+    return any(value and spelled(name) == "trust_remote_code" for name, value in serving.requested.items())
 
 
 def _driven(row: Row) -> bool:

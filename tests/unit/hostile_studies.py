@@ -67,7 +67,7 @@ NAMES = [
     ("workload a command", workload_named("'$(id)'"), "throughput.workloads.$(id)", "try 'id'"),
 ]
 
-# What a shell, a process or Snakemake would read as more than text; the rest of it is plain text to all of them.
+# What a shell, a process or Snakemake would read as more than text, and what no process can be given.
 TEXTS = [
     ("flag a command", serve("$(touch executed): 1"), "serve.$(touch executed)", "flag's name"),
     ("flag ends a command", serve("'threads;id': 1"), "serve.threads;id", "flag's name"),

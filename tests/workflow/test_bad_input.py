@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
-from workflow.campaign import Folder
+from workflow.campaign import Folder, small_study
 
 WORDS = "$(touch executed) `touch executed`; touch executed & '\" {wildcards} {x} {params.asked} {{y}} %s \\"
 # What a study may hold beside what the loader's own corpus shows: each is the first thing wrong with it.
@@ -23,7 +24,10 @@ BROKEN = {
         "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60)),
         "at most 100,000 values",
     ),
-    "secret": ("env: {HF_TOKEN: hunter22}\n", "study.yaml:1: env.HF_TOKEN: a secret is not written"),
+    "secret": (
+        f"{yaml.safe_dump(small_study(Path()))}env: {{HF_TOKEN: hunter22}}\n",
+        ": env.HF_TOKEN: a secret is not written into a study",
+    ),
     "brackets": ("[" * 1_000_000, "study.yaml:1: not valid YAML"),
 }
 
@@ -31,8 +35,7 @@ BROKEN = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_study_ends_a_run_in_one_line(tmp_path: Path, case: str) -> None:
     text, words = BROKEN[case]
-    folder = Folder(tmp_path / "run")
-    folder.path.mkdir()
+    folder = Folder.create(tmp_path / "run")
     (folder.path / "study.yaml").write_text(text)
     run = folder.snakemake("all")
     assert run.code != 0
@@ -46,7 +49,7 @@ def test_a_broken_study_ends_a_run_in_one_line(tmp_path: Path, case: str) -> Non
     ]
 
 
-@pytest.mark.parametrize("told", ["", "[a, b]", "absent.yaml", "/dev/zero", "."])
+@pytest.mark.parametrize("told", ["", "[a, b]", "absent.yaml", "/dev/zero", ".", "{x}.yaml"])
 def test_a_study_that_is_none_is_never_taken_for_the_default(tmp_path: Path, told: str) -> None:
     run = Folder(tmp_path).snakemake("all", "--dry-run", config=(f"study={told}",))
     assert run.code != 0
@@ -67,7 +70,7 @@ def test_no_text_of_a_study_is_ever_run_or_filled_in(tmp_path: Path) -> None:
     study["smoke"]["prompts"] = [{"ask": f"What is 2+2? {WORDS}\n{WORDS}", "contains": "4"}]
     study["throughput"]["workloads"]["text"]["prompts"] = prompts
     folder.write(study)
-    name = "s $(touch executed) {x}'.yaml"
+    name = "s $(touch executed) ';.yaml"
     (folder.path / "study.yaml").rename(folder.path / name)
     run = folder.snakemake("results/small/decision.json", config=(f"study={name}",))
     assert run.code == 0, run.text

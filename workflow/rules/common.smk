@@ -33,12 +33,8 @@ wildcard_constraints:
     round=r"[1-9][0-9]*",
 
 
-# Text of the study reaches rules by functions alone, in whose results Snakemake looks for no wildcards, and
+# Text of the study reaches params by functions alone, in whose results Snakemake looks for no wildcards, and
 # shells by {...:q} alone.
-def study_file(wildcards):
-    return SOURCE
-
-
 def decision_rules(wildcards):
     """All that a race and the decision depend on beyond their cells."""
     return campaign.decision_rules

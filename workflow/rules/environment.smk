@@ -5,7 +5,7 @@ rule engine:
     """The engine, installed from pinned requirements or the study's own versions of it, and their flags."""
     localrule: True
     input:
-        ancient(study_file),
+        ancient(SOURCE),
         campaign.pins,
     output:
         RESULTS + "/engine.json",
@@ -19,7 +19,7 @@ rule model:
     """The model file, fetched once for all studies and checked by its SHA-256."""
     localrule: True
     input:
-        ancient(study_file),
+        ancient(SOURCE),
     output:
         RESULTS + "/model.json",
     message:

@@ -1,0 +1,129 @@
+"""A secret reaches the server that needs it, and no file, no command line and no other machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from faults.test_lease import LEASED, order, quiet
+from pivotbench.containers import Container
+from pivotbench.engines.base import Command
+from pivotbench.lease.contained import contained
+from pivotbench.lease.ensure import Server, ensure, final_record, stop
+from pivotbench.lease.processes import Identity
+from pivotbench.lease.state import Record
+from pivotbench.redaction import REDACTED, redact_log, redacted, redacted_log_line, secrets_of
+
+SECRET = "correct-horse-battery"
+ISSUED = "hf_" + "Ab3" * 10
+LOG = f"""\
+server_args=ServerArgs(api_key='{SECRET}x', admin_api_key=None, model_path='m')
+Authorization: Bearer {ISSUED}
+RuntimeError: CUDA out of memory while {SECRET} was used with {ISSUED}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("PIVOTBENCH_LOCKS", str(tmp_path / "locks"))
+    monkeypatch.setenv("PIVOTBENCH_TEST_PYTHON", os.environ.get("PIVOTBENCH_TEST_PYTHON", "python3"))
+    monkeypatch.setenv("MY_LICENCE", SECRET)
+    (tmp_path / "crash.log").write_text(LOG)
+    yield tmp_path
+    stop(grace_seconds=0.0)
+    LEASED.clear()
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """What every file below a folder holds, save the script that the test itself wrote."""
+    files = [f for f in folder.rglob("*") if f.is_file() and f.name != "crash.log"]
+    return {str(file.relative_to(folder)): file.read_text(errors="replace") for file in files}
+
+
+def of_processes(server: Server, what: str) -> list[str]:
+    """What /proc says of each process of a server that is still there."""
+    files = [Path(f"/proc/{pid}/{what}") for pid in server.pids()]
+    return [file.read_text(errors="replace") for file in files if file.exists()]
+
+
+def test_what_a_dying_server_says_of_a_secret_is_in_no_file(folder: Path) -> None:
+    asked = order(folder, "crash", f"crash-log={folder / 'crash.log'}")
+    record = ensure(replace(asked, secrets=["MY_LICENCE"]), quiet)
+    assert isinstance(record, Record)
+    assert record.reason is not None
+    assert REDACTED in json.dumps(record.reason["evidence"])
+    for name, text in texts(folder).items():
+        assert SECRET not in text, name
+        assert ISSUED not in text, name
+    assert "api_key='[redacted]'" in Path(asked.log).read_text()
+
+
+def test_a_server_gets_the_secret_by_its_environment_alone(folder: Path) -> None:
+    server = ensure(replace(order(folder), secrets=["MY_LICENCE"]), quiet)
+    assert isinstance(server, Server)
+    try:
+        assert any(SECRET in said for said in of_processes(server, "environ"))
+        assert not any(SECRET in said for said in of_processes(server, "cmdline"))
+        assert not any(SECRET in text for text in texts(folder).values())
+    finally:
+        server.release()
+    stop(key="cell", owner=str(Identity.own()))
+    assert final_record(server) is not None
+    assert not any(SECRET in text for text in texts(folder).values())
+
+
+def test_a_container_gets_the_secret_by_name(folder: Path) -> None:
+    command = Command(study=("python3", "-m", "server"), added=())
+    asked = replace(order(folder), secrets=["MY_LICENCE"])
+    for runtime in ("docker", "apptainer"):
+        run = contained(asked, Container(runtime, "image:1"), command, {}, [])  # type: ignore[arg-type]
+        assert SECRET in run.environment.values()
+        assert SECRET not in " ".join([*run.argv, *run.shown])
+
+
+def test_servers_listen_on_this_machine_alone(folder: Path) -> None:
+    server = ensure(order(folder), quiet)
+    assert isinstance(server, Server)
+    port = int(server.url.rpartition(":")[2])
+    listening = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listening += [line.split()[1] for line in Path("/proc/net/tcp6").read_text().splitlines()[1:]]
+    assert {
+        address.partition(":")[0] for address in listening if int(address.partition(":")[2], 16) == port
+    } == {"0100007F"}
+    server.release()
+
+
+@pytest.mark.parametrize("name", ["api_key", "admin-api-key", "ssl_keyfile_password", "hf_token"])
+def test_settings_that_take_a_secret_are_stored_without_it(name: str) -> None:
+    stored = redacted({"effective": {name: "abc", "threads": 4, "internal_states": [{name: "abc"}]}}, ())
+    assert stored == {
+        "effective": {name: REDACTED, "threads": 4, "internal_states": [{name: REDACTED}]},
+    }
+    assert redacted({name: None}, ()) == {name: None}
+
+
+def test_tokens_of_text_are_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", ISSUED)
+    monkeypatch.setenv("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")
+    answer = {"token": "the", "tokens": ["a"], "max_tokens": 8, "text": f"key {ISSUED}"}
+    assert redacted(answer, secrets_of()) == {**answer, "text": f"key {REDACTED}"}
+
+
+def test_short_values_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "flash")
+    assert redacted("flash-attn: on", secrets_of(["SOME_TOKEN"])) == "flash-attn: on"
+
+
+def test_a_log_without_secrets_is_not_touched(tmp_path: Path) -> None:
+    log = tmp_path / "launch.log"
+    log.write_bytes(b"api_key=None\nloss 0.1 \xff\r\n" * 5000)
+    before = (log.stat().st_ino, log.read_bytes())
+    redact_log(log, [SECRET])
+    assert (log.stat().st_ino, log.read_bytes()) == before
+    redact_log(tmp_path / "absent.log", [SECRET])
+    assert redacted_log_line("--api-key abc --port 1", ()) == f"--api-key {REDACTED} --port 1"
