@@ -112,7 +112,7 @@ def write(frame: pd.DataFrame, parquet_path: Path, csv_path: Path) -> None:
 
 
 def _inert(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula, as the quoted answer of a model may look like one."""
+    """Return text that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 

@@ -104,7 +104,7 @@ def _blocks(log: BinaryIO) -> Iterator[bytes]:
 def _cleaner(secrets: Sequence[str]) -> Callable[[bytes], bytes]:
     """Return what takes secrets out of text, and returns the same object where it holds none."""
     exact = [secret.encode(errors="surrogateescape") for secret in secrets]
-    pattern = re.compile(b"|".join([*map(re.escape, exact), _LOGGED.pattern]))
+    pattern = re.compile(b"|".join([_LOGGED.pattern, *map(re.escape, exact)]))
     marks, blank = (*exact, *_MARKS), REDACTED.encode()
 
     def marked(text: bytes) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from markupsafe import escape
@@ -234,3 +237,43 @@ def test_a_decision_of_another_version_is_one_line(tmp_path: Path) -> None:
 def test_a_study_without_decision_is_a_users_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"decision\.json: missing; run"):
         read_inputs(tmp_path)
+
+
+def test_no_text_of_a_model_or_server_is_markup_in_the_summary(usual: Sample) -> None:
+    decision = copy.deepcopy(usual.decision)
+    decision["model"] = decision["log"][0] = ATTACK
+    decision["launch_command"] = f"python -m server\n```\n{ATTACK}"
+    for row in decision["eliminated"]:
+        row |= {
+            "reason": f"[here](javascript:alert(1)) {ATTACK}",
+            "evidence": [f"`{ATTACK}`", f"```\n{ATTACK}"],
+        }
+    for part in decision["agreement"]:
+        part["set_aside"] = [f"| {ATTACK} ![x](http://x)"]
+    summary = summary_markdown(decision)
+    assert "javascript" in summary
+    assert "](" not in summary.replace("\\[here](javascript", "").replace("!\\[x](http", "").replace(
+        "\\![x](http", ""
+    )
+    without_code = re.sub(r"(?s)(`+)(?!`).*?(?<!`)\1(?!`)", "", summary)
+    assert "window.stolen" in without_code
+    assert "<" not in without_code
+
+
+@pytest.mark.parametrize("where", ["model", "log", "threats", "hypotheses", "eliminated", "agreement"])
+def test_no_text_of_a_model_or_server_is_markup_in_the_report(usual: Sample, where: str) -> None:
+    decision = copy.deepcopy(usual.decision)
+    decision[where] = ATTACK if where == "model" else attacked(decision[where])
+    page = report(replace(usual, decision=decision))
+    assert "window.stolen" in page
+    assert "<script>window.stolen" not in page
+    assert "<img src=x" not in page
+
+
+def attacked(value: Any) -> Any:
+    """The same value with every sentence in it an attack."""
+    if isinstance(value, dict):
+        return {key: attacked(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [attacked(part) for part in value]
+    return f"{value} {ATTACK}" if isinstance(value, str) and " " in value else value
