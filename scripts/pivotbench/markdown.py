@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 # What would begin a column, a link or a picture. Emphasis and code stay: our own sentences use them.
-_MARKS = re.compile(r"\||!?\[(?=[^\]]*\]\()")
+_MARKS = re.compile(r"\||\[(?=[^\]]*\]\()")
 
 
 def table(head: Sequence[str], lines: Sequence[str]) -> str:

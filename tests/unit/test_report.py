@@ -251,10 +251,8 @@ def test_no_text_of_a_model_or_server_is_markup_in_the_summary(usual: Sample) ->
     for part in decision["agreement"]:
         part["set_aside"] = [f"| {ATTACK} ![x](http://x)"]
     summary = summary_markdown(decision)
-    assert "javascript" in summary
-    assert "](" not in summary.replace("\\[here](javascript", "").replace("!\\[x](http", "").replace(
-        "\\![x](http", ""
-    )
+    for link in ("[here](javascript", "[x](http"):
+        assert summary.count("\\" + link) == summary.count(link) > 0
     without_code = re.sub(r"(?s)(`+)(?!`).*?(?<!`)\1(?!`)", "", summary)
     assert "window.stolen" in without_code
     assert "<" not in without_code

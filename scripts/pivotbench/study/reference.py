@@ -133,14 +133,15 @@ tested with stand-ins that take the real command lines, and were not yet run aga
 ## Secrets
 
 A key or token never stands in a study: variables and flags that take one, and texts that look like one, are
-refused. Set it where `snakemake` is started and name it, `secrets: [HF_TOKEN]`: the run checks that it is set,
-the server gets it by its environment (in a container too), and no result depends on it. Its value, and that of
-every other variable of yours whose name ends in `TOKEN`, `KEY`, `SECRET`, `PASSWORD` or the like, is taken out of
-stage files, records and server logs wherever it has 8 characters or more. A log that is still being written is
-cleaned when its server ends.
+refused. Set it where `snakemake` is started and name it, `secrets: [HF_TOKEN]`: the run checks that it is
+set, the server gets it by its environment (in a container too), and no result depends on it. Its value, and
+that of every other variable of yours whose name ends in `TOKEN`, `KEY`, `SECRET`, `PASSWORD` or the like,
+is taken out of stage files, records and server logs wherever it has 8 characters or more. A log that is
+still being written is cleaned when its server ends.
 
-Servers listen on 127.0.0.1 alone, need no key, and no key of a study changes that. Code that comes with a model
-is run only where the study says so (`trust-remote-code: true` for sglang), and the report then says it too.
+Servers listen on 127.0.0.1 alone, need no key, and no key of a study changes that. Code that comes with a
+model is run only where the study says so (`trust-remote-code: true` for sglang), and the report then says
+it too.
 
 ## Prompt files
 
