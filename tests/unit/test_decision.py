@@ -332,3 +332,32 @@ def test_a_cell_that_no_race_asked_for_changes_nothing() -> None:
 
 def test_the_committed_schema_is_the_models() -> None:
     assert read_json(ROOT / "workflow/schemas/decision.schema.json") == json_schema()
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        ({"trust-remote-code": True}, True),
+        ({"trust_remote_code": True}, True),
+        ({"trust-remote-code": False}, False),
+    ],
+)
+def test_a_model_whose_code_was_trusted_is_named(flags: dict[str, Any], named: bool) -> None:
+    def make(_: str, __: Sequence[str], round_: int) -> list[Cell]:
+        speeds = {"a": 100.0, "b": 90.0}
+        given = {"a": flags, "b": {}}
+        return [
+            Cell(
+                "backends",
+                name,
+                round_,
+                tok_s={("chat", 1): noisy(tok_s, 0.003, name, round_)},
+                flags=given[name],
+            )
+            for name, tok_s in speeds.items()
+        ]
+
+    races, cells = run_phase(RULES, "backends", [], make)
+    told = {threat["code"]: threat["message"] for threat in decide(RULES, races, cells)["threats"]}
+    assert ("model_code" in told) == named
+    assert not named or "a ran it with your rights" in told["model_code"]

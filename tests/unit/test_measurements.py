@@ -122,3 +122,12 @@ def test_the_factory_writes_the_keys_that_stages_write(tmp_path: Path) -> None:
     assert made is not None
     assert list(made)[: len(real)] == list(real)
     assert made["reason"].keys() == real["reason"].keys()
+
+
+def test_a_spreadsheet_takes_no_text_for_a_formula(tmp_path: Path) -> None:
+    cell = replace(GOOD, unanswered=["=HYPERLINK(1)"])
+    frame = collect([cell_files(cell)])
+    write(frame, tmp_path / "m.parquet", tmp_path / "m.csv")
+    csv = (tmp_path / "m.csv").read_text()
+    assert ",'=HYPERLINK(1)," in csv and ",=HYPERLINK" not in csv
+    assert set(pq.read_table(tmp_path / "m.parquet")["unanswered"].to_pylist()) == {"=HYPERLINK(1)"}

@@ -8,6 +8,7 @@ import pytest
 from study_samples import RIGHT, study_of
 
 from pivotbench.cells import Cell, launch_request
+from pivotbench.engines import get_engine
 from pivotbench.errors import UserError
 from pivotbench.study import check_secrets
 
@@ -46,3 +47,11 @@ def test_results_do_not_hang_on_secrets(tmp_path: Path) -> None:
 def test_switches_may_have_the_name_of_a_secret(tmp_path: Path) -> None:
     text = RIGHT + "env: {HF_HUB_DISABLE_IMPLICIT_TOKEN: '1', TOKENIZERS_PARALLELISM: 'false'}\n"
     assert study_of(tmp_path, text).env["HF_HUB_DISABLE_IMPLICIT_TOKEN"] == "1"
+
+
+@pytest.mark.parametrize("name", ["sglang", "llamacpp"])
+def test_what_is_added_to_every_launch_trusts_no_code_and_listens_on_this_machine(name: str) -> None:
+    command = get_engine(name).command("python", "model", {}, port=1234, served_name="served")
+    assert not any("trust" in word for word in (*command.argv, *command.env))
+    assert command.added[command.added.index("--host") + 1] == "127.0.0.1"
+    assert "host" in get_engine(name).reserved_flags
