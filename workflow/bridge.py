@@ -205,6 +205,10 @@ def _options(config: dict[str, Any]) -> dict[str, Any]:
     for name in config:
         if name not in CONFIG_KEYS:
             raise UserError(f"--config {name}: unknown; known are {', '.join(CONFIG_KEYS)}")
+        if re.search(r"[{}]", str(config[name])):
+            raise UserError(
+                f"--config {name}={config[name]}: Snakemake takes braces for wildcards; rename it"
+            )
     retry = str(config.get("retry", "transient"))
     if retry not in ("transient", "all"):
         raise UserError(f"--config retry={retry}: must be transient or all")
@@ -223,8 +227,6 @@ def _options(config: dict[str, Any]) -> dict[str, Any]:
 def _study_path(told: Any, root: Path) -> Path:
     if told is _DEFAULT:
         return root / "config" / "config.yaml"
-    if re.search(r"[{}]", str(told)):
-        raise UserError(f"--config study={told}: Snakemake takes braces in a path for wildcards; rename it")
     return Path(str(told))
 
 

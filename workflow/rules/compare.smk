@@ -1,6 +1,6 @@
 # What changed between two folders of results; nothing is launched, and neither folder is written to.
 
-COMPARE = "{PYTHON} {SCRIPTS:q}/compare.py --old={OLD:q} --new={NEW:q}"
+COMPARE = "{PYTHON:q} {SCRIPTS:q}/compare.py --old={OLD:q} --new={NEW:q}"
 
 
 def two_folders(_):

@@ -34,7 +34,7 @@ rule validate:
     input:
         RESULTS + "/engine.json",
     shell:
-        "{PYTHON} {SCRIPTS:q}/validate.py --study {SOURCE:q}"
+        "{PYTHON:q} {SCRIPTS:q}/validate.py --study {SOURCE:q}"
 
 
 rule stop_servers:
