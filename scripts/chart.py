@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from pivotbench.charts import build_charts, write_charts
+from pivotbench.charts import build_charts, source_line, write_charts
 from pivotbench.command import run
 from pivotbench.report.inputs import read_inputs
 
@@ -15,7 +15,8 @@ def main() -> None:
     asked = parser.parse_args()
     inputs = read_inputs(asked.results)
     asked.output.mkdir(parents=True, exist_ok=True)
-    write_charts(build_charts(inputs.decision, inputs.measurements, inputs.cells), asked.output)
+    charts = build_charts(inputs.decision, inputs.measurements, inputs.cells)
+    write_charts(charts, asked.output, source_line(inputs.decision, inputs.cells))
 
 
 run(main)

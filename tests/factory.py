@@ -57,7 +57,8 @@ class Cell:
 
     ``smoke``: prompts made by smoke_prompt; ``continuations``: their logprobs by id; ``suspect``: how many of
     20 prompts under each load each detector found suspect; ``collapsed``: all smoke answers begin alike;
-    ``asked``: the study's throughput section as the stage was given it.
+    ``asked``: the study's throughput section as the stage was given it; ``watts``: what a GPU draws
+    meanwhile, None for a machine without one.
     """
 
     phase: str
@@ -77,6 +78,7 @@ class Cell:
     stop: str = "length"
     unanswered: Sequence[str] = ()
     throttled: bool | None = False
+    watts: float | None = None
     per_gpu_mib: Mapping[str, int] = field(default_factory=dict)
     smoke: Sequence[Mapping[str, Any]] = ()
     continuations: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -324,11 +326,24 @@ def _run(cell: Cell, load: Load, tok_s: float, rng: random.Random, windows: int 
         "warnings": [],
         "telemetry": {
             "throttled": cell.throttled,
-            "aggregate": None,
+            "aggregate": None if cell.watts is None else _gpu(cell.watts, rng),
             "host": {"cpu_percent": {"mean": 97.0, "min": 90.0, "max": 100.0}},
-            "throttle_reasons": None,
-            "energy_joules_per_output_token": None,
+            "throttle_reasons": None if cell.watts is None else {},
+            "energy_joules_per_output_token": None if cell.watts is None else cell.watts / tok_s,
         },
+    }
+
+
+def _gpu(watts: float, rng: random.Random) -> dict[str, dict[str, float]]:
+    centres = {"power_w": watts, "sm_clock_mhz": 1980.0, "temperature_c": 30 + watts / 20 + rng.gauss(0, 1)}
+    spread = {"power_w": 0.1, "sm_clock_mhz": 0.0, "temperature_c": 0.03}
+    return {
+        quantity: {
+            "mean": centre,
+            "min": centre * (1 - spread[quantity]),
+            "max": centre * (1 + spread[quantity] / 2),
+        }
+        for quantity, centre in centres.items()
     }
 
 

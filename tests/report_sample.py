@@ -57,6 +57,7 @@ def sample(
             round_,
             tok_s=loads(name, speeds[name], round_, load_sd),
             flags={"flash-attn": "on", "variant": name},
+            watts=80 + speeds[name],
         )
         for round_ in range(1, rounds + 1)
         for name in names
@@ -73,7 +74,14 @@ def sample(
             gain = GAINS.get(name, {})
             tok_s = loads(f"{names[0]}+{name}", speeds[names[0]], round_, load_sd, gain)
             cells.append(
-                Cell("speculative", f"{names[0]}+{name}", round_, tok_s=tok_s, drafts=DRAFTS.get(name, {}))
+                Cell(
+                    "speculative",
+                    f"{names[0]}+{name}",
+                    round_,
+                    tok_s=tok_s,
+                    drafts=DRAFTS.get(name, {}),
+                    watts=190.0,
+                )
             )
     read = [read_cell(folder) for folder in write_cells(root, STUDY, cells)]
     decision = decided(speeds, rounds, verdicts or {}, drafting, broken)

@@ -83,6 +83,8 @@ def summary_markdown(decision: Decision) -> str:
 
 def _winner_line(decision: Decision) -> str:
     winner = decision["winner"]
+    if winner is None and decision["ranking"]:
+        return "no winner yet: the rounds that would decide are missing"
     if winner is None:
         return "no winner: nothing is healthy and ranked"
     relaunched = f"{winner}+none"  # a winner without speculation is that phase's baseline

@@ -6,11 +6,12 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import vl_convert
 
-from pivotbench.charts import build_charts, write_charts
+from pivotbench.charts import build_charts, source_line, write_charts
 from pivotbench.charts.figures import NO_BREAK, names, number, percent, seconds
 from pivotbench.charts.hues import OTHERS, Hues
 from pivotbench.charts.page import inert_json, unbroken, vega
@@ -39,7 +40,9 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 def test_every_chart_is_there_and_its_title_states_a_finding(usual: Sample) -> None:
     charts = drawn(usual)
-    assert list(charts) == ["ranking", "frontier", "speculation", "stability", "launch"]
+    assert list(charts) == [
+        *("ranking", "frontier", "speculation", "stability", "hardware", "launch", "energy")
+    ]
     assert finding(charts["ranking"]).startswith("Undecided between flash-on and kv-q8, which is −7.5 % to")
     assert finding(charts["frontier"]) == "flash-on leads on free; flash-on+ngram-simple leads on repetitive"
     assert finding(charts["speculation"]) == (
@@ -48,6 +51,8 @@ def test_every_chart_is_there_and_its_title_states_a_finding(usual: Sample) -> N
     assert re.match(
         r"A relaunch moves speed by \d.* no round left the 10 % margin", finding(charts["stability"])
     )
+    assert finding(charts["hardware"]).startswith("Power 135 to 190 W, clocks steady at 1,980 MHz, temp")
+    assert finding(charts["energy"]).startswith("A token costs 1.")
     assert finding(charts["launch"]).endswith("“load weights” takes 61 %")
 
 
@@ -64,7 +69,7 @@ def test_equivalents_are_called_so(tmp_path: Path) -> None:
 def test_undecided_everywhere_is_said(tmp_path: Path) -> None:
     open_ = dict.fromkeys(("kv-q8", "flash-off", "no-repack"), "undecided")
     title = finding(drawn(sample(tmp_path, verdicts=open_))["ranking"])
-    assert title == "Undecided between flash-on and kv-q8, flash-off and 1 more"
+    assert title == "Undecided between flash-on, kv-q8, flash-off and 1 more"
 
 
 def test_one_round_claims_no_stability(tmp_path: Path) -> None:
@@ -97,6 +102,30 @@ def test_more_configurations_than_colours_share_a_grey(tmp_path: Path) -> None:
     assert labels == [*(f"backend-{i:03d}" for i in range(len(LIGHT.hues))), OTHERS]
 
 
+def test_a_slide_shows_forty_rows_and_says_of_how_many(tmp_path: Path) -> None:
+    charts = drawn(sample(tmp_path, speeds=many(60), rounds=1, speculation=False))
+    assert charts["ranking"]["usermeta"]["caption"].endswith("The fastest 40 of 60 are shown.")
+    assert "The 40 that need least of 60 are shown" in charts["energy"]["usermeta"]["caption"]
+    assert len(charts["energy"]["usermeta"]["table"]["rows"]) == 60
+
+
+def test_charts_without_a_table_beside_them_bring_their_figures(usual: Sample) -> None:
+    for name in ("frontier", "stability", "launch", "energy"):
+        table = drawn(usual)[name]["usermeta"]["table"]
+        assert {len(row) for row in table["rows"]} == {len(table["headings"])}
+        assert "flash-on" in {row[0] for row in table["rows"]}
+
+
+def test_throttled_rounds_stand_in_the_title(tmp_path: Path) -> None:
+    case = sample(tmp_path, rounds=1, speculation=False)
+    cell = next(cell for cell in case.cells if cell.measured)
+    assert cell.throughput is not None
+    for run in cell.throughput["runs"]:
+        run["telemetry"]["throttled"] = True
+    title = finding(drawn(case)["hardware"])
+    assert title.startswith("1 round of throttled clocks, power")
+
+
 def test_a_picture_explains_only_the_colours_it_has(usual: Sample) -> None:
     svg = vl_convert.vegalite_to_svg(drawn(usual)["speculation"], config=config(LIGHT))
     assert ">flash-on+ngram-mod<" in svg
@@ -120,12 +149,18 @@ def test_a_baseline_that_others_lead_is_not_called_the_best() -> None:
 def test_files_stand_alone_and_stale_ones_go(usual: Sample, tmp_path: Path) -> None:
     charts = build_charts(usual.decision, usual.measurements, usual.cells)
     (tmp_path / "gone.svg").write_text("<svg/>")
-    write_charts({"ranking": charts["ranking"]}, tmp_path)
+    source = source_line(usual.decision, usual.cells)
+    write_charts({"ranking": charts["ranking"]}, tmp_path, f"{source} <&")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ranking.html", "ranking.png", "ranking.svg"]
     assert (tmp_path / "ranking.png").read_bytes().startswith(b"\x89PNG")
     svg = (tmp_path / "ranking.svg").read_text()
     assert "flash-on" in svg
     assert "Undecided between" in svg
+    assert (
+        "Pivotbench: sample, SmolLM2-135M-Instruct on llamacpp 2026.10.11549, Example CPU, 2 March 2026"
+        in svg
+    )
+    assert ElementTree.fromstring(svg).get("height") == ElementTree.fromstring(svg)[0].get("height")
     assert not addresses((tmp_path / "ranking.html").read_text())
 
 

@@ -46,6 +46,7 @@ DOCUMENTS = [
     "docs/troubleshooting.md",
     *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/campaigns/**/README.md")),
     *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("benchmarks/*/README.md")),
+    "docs/report-checklist.md",
 ]
 
 

@@ -21,15 +21,17 @@ from pivotbench.evidence import evidence_folders
 from pivotbench.report import render
 from pivotbench.report.answers import answer_tables
 from pivotbench.report.inputs import read_inputs
-from pivotbench.report.outcomes import outcomes
+from pivotbench.report.outcomes import outcomes, tally
 from pivotbench.report.story import facts, story
+from pivotbench.report.tables import speculation_tables
 from pivotbench.results import Reason
 from pivotbench.summary import summary_markdown
 from report_sample import Sample, addresses, elements, failed, sample
 
 SECTIONS = [
-    *("outcomes", "answers", "ranking", "frontier", "speculation", "stability", "launch"),
-    *("flags", "hypotheses", "levers", "threats", "environment", "log"),
+    *("outcomes", "ranking", "frontier", "speculation"),
+    *("answers", "stability", "launch", "energy", "limit", "flags"),
+    *("levers", "hypotheses", "threats", "environment", "log"),
 ]
 ATTACK = "</code></pre><script>window.stolen = true</script><img src=x onerror=alert(1)>"
 
@@ -62,11 +64,11 @@ def test_the_best_by_load_crossings_and_the_pareto_set_stand_under_load(page: st
     plain = re.sub(r"<[^>]+>", " ", load)
     assert "The best by load" in plain and "the mix at concurrency 1 (decides)" in plain
     assert "At concurrency 1 flash-on is faster on free" in re.sub(r"\s+", " ", plain)
-    assert "Throughput against latency" in plain
+    assert "The points none beats in both" in plain
     alone = {**usual.decision["regions"], "best": usual.decision["regions"]["best"][:1]}
     bare = {**usual.decision, "regions": alone, "pareto": []}
     text = render(bare, usual.measurements, usual.cells)
-    assert "The best by load" not in text and "Throughput against latency" not in text
+    assert "The best by load" not in text and "The points none beats in both" not in text
 
 
 def test_the_decision_stands_on_top_with_its_command(page: str, usual: Sample) -> None:
@@ -85,6 +87,63 @@ def test_undecided_says_what_is_known_and_what_would_tell(usual: Sample) -> None
     )
     assert second == "Of 6 backends, 2 do not work (kv-q4 and kv-q8-no-flash); 2 are slower."
     assert third == "Speculation pays on repetitive (up to 1.55×) and is undecided on free."
+
+
+def test_a_race_that_did_not_end_chooses_nobody_and_blames_nobody(usual: Sample) -> None:
+    unfinished = {**usual.decision, "winner": None, "launch_command": None}
+    told = story(unfinished)
+    assert (told.tone, told.headline) == ("open", "No configuration is chosen yet")
+    assert "flash-on has the highest mean so far" in told.sentences[0]
+    assert "no winner yet" in summary_markdown(unfinished)
+
+
+def test_nobody_is_called_best_while_it_is_undecided(page: str, usual: Sample, tmp_path: Path) -> None:
+    first = outcomes(usual.decision, usual.cells)["backends"][0]
+    assert (first.configuration, first.verdict, first.tone) == ("flash-on", "highest mean", "open")
+    assert not re.search(r"[>·] ?best<", page)
+    clear = sample(tmp_path, speeds={"fast": 90.0, "slow": 60.0}, speculation=False)
+    assert outcomes(clear.decision, clear.cells)["backends"][0].verdict == "best"
+
+
+def test_how_many_are_out_and_where_is_said_first(usual: Sample) -> None:
+    assert tally(outcomes(usual.decision, usual.cells)) == [
+        f"Of 6{NO_BREAK}backends, 2 are out: 1 at launch and 1 at smoke."
+    ]
+
+
+def test_speculation_at_the_load_that_decides_stands_before_the_others(usual: Sample) -> None:
+    tables = speculation_tables(usual.decision)
+    assert [load[:2] for load, _ in tables.deciding] == [("free", 1), ("repetitive", 1)]
+    assert [load[:2] for load, _ in tables.others] == [("free", 4), ("repetitive", 4)]
+
+
+def test_a_known_limit_is_a_table_with_its_source(usual: Sample) -> None:
+    row = {
+        "workload": "free",
+        "measured_tok_s": 90.0,
+        "roofline_tok_s": 120.0,
+        "share": 0.75,
+        "bytes_per_pass": 3e8,
+        "cache_bytes_per_pass": 1e7,
+        "tokens_per_pass": 1.0,
+    }
+    known = {
+        "configuration": "flash-on",
+        "gpu": "NVIDIA H200",
+        "gpus": 1,
+        "bandwidth_gb_s": 4800.0,
+        "source": "https://example.org/h200",
+        "measured_tok_s": 90.0,
+        "roofline_tok_s": 120.0,
+        "share": 0.75,
+        "reason": None,
+        "by_workload": [row],
+    }
+    text = render({**usual.decision, "limit": known}, usual.measurements, usual.cells)
+    limit = text[text.index('<section id="limit"') : text.index('<section id="flags"')]
+    assert "reaches 75 % of what the memory of NVIDIA H200 allows" in limit
+    assert 'href="https://example.org/h200"' in limit
+    assert f"75{NO_BREAK}%" in limit
 
 
 def test_a_clear_winner_is_served(tmp_path: Path) -> None:
@@ -117,7 +176,7 @@ def test_what_a_server_wrote_stays_text(page: str) -> None:
     found = elements(page)
     assert [tag for tag, attributes in found if tag == "script" and "type" not in attributes] == [
         "script"
-    ] * 3
+    ] * 4
     assert "img" not in {tag for tag, _ in found}  # ... and is neither a script nor an image
 
 
@@ -125,7 +184,7 @@ def test_only_the_reports_own_scripts_are_allowed_and_no_connection(page: str) -
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
     assert policy
     assert "default-src &#39;none&#39;" in policy[1]
-    assert policy[1].count("sha256-") == 3
+    assert policy[1].count("sha256-") == 4
     assert "unsafe-eval" not in policy[1]
     assert not addresses(page)
 

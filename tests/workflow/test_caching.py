@@ -153,6 +153,7 @@ def test_another_machine_makes_every_cell_stale_and_frozen_reports_from_what_is_
     assert campaign.snakemake("all", "--dry-run").planned["launch"] > 0
     (campaign.results / "report.html").unlink()
     run = campaign.snakemake("all", config=("frozen=true",))
+    assert "no evidence" not in run.text
     assert run.code == 0, run.text
     assert not run.cell_jobs()
     assert (campaign.results / "report.html").is_file()

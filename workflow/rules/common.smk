@@ -96,8 +96,8 @@ def race_files(wildcards):
 
 def evidence_files(wildcards):
     """Every race, and every stage file that a race asked for; of stored results those that are there."""
-    files = rounds.race_files(campaign.phases) + stage_files(rounds.evidence())
-    return bridge.readable(files) if FROZEN else files
+    files = stage_files(rounds.evidence())
+    return rounds.race_files(campaign.phases) + (bridge.readable(files) if FROZEN else files)
 
 
 onstart:

@@ -2,5 +2,6 @@
 
 from pivotbench.charts.build import build_charts
 from pivotbench.charts.output import write_charts
+from pivotbench.charts.source import source_line
 
-__all__ = ["build_charts", "write_charts"]
+__all__ = ["build_charts", "source_line", "write_charts"]

@@ -8,7 +8,9 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from pivotbench.charts.energy import energy_chart
 from pivotbench.charts.frontier import frontier_chart
+from pivotbench.charts.hardware import hardware_chart
 from pivotbench.charts.hues import Hues
 from pivotbench.charts.launch import launch_chart
 from pivotbench.charts.question import Question
@@ -32,6 +34,8 @@ def build_charts(
         "frontier": frontier_chart(decision, measurements, hues),
         "speculation": speculation_chart(decision, hues),
         "stability": stability_chart(decision, measurements, cells, hues),
+        "hardware": hardware_chart(decision, cells, hues),
         "launch": launch_chart(cells),
+        "energy": energy_chart(decision, measurements, hues),
     }
     return {name: chart for name, chart in drawn.items() if chart is not None}

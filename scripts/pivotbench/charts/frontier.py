@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from pivotbench.charts.figures import names
+from pivotbench.charts.figures import names, number
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
-from pivotbench.charts.layout import PANEL_HEIGHT, described, panel_width
+from pivotbench.charts.layout import PANEL_HEIGHT, Figures, described, panel_width
 
 Decision = Mapping[str, Any]
 UNDECIDED = "undecided who leads"
@@ -91,14 +91,20 @@ def frontier_chart(decision: Decision, measurements: pd.DataFrame, hues: Hues) -
     rows.sort(key=lambda row: row["series"] != OTHERS)  # later ones are drawn over earlier ones
     panels = points["workload"].nunique()
     x = alt.X(
-        "latency_ms:Q", title="Time per output token, p50 (ms)", scale=alt.Scale(zero=False, padding=18)
+        "latency_ms:Q",
+        title="Time per output token, p50 (ms)",
+        scale=alt.Scale(zero=False, nice=False, padding=22),
+        axis=alt.Axis(tickCount=5),
     )
-    y = alt.Y("tok_s:Q", title="Output tok/s, all streams", scale=alt.Scale(zero=False, padding=18))
+    y = alt.Y(
+        "tok_s:Q",
+        title="Output tok/s, all streams",
+        scale=alt.Scale(zero=False, nice=False, padding=22),
+        axis=alt.Axis(tickCount=6),
+    )
     base = alt.Chart().encode(x=x, y=y)
     layers = alt.layer(
-        base.transform_filter("datum.front")
-        .mark_line(style="guide", strokeDash=[2, 4])
-        .encode(order=alt.Order("latency_ms:Q")),
+        base.transform_filter("datum.front").mark_line(style="front").encode(order=alt.Order("latency_ms:Q")),
         base.mark_line(strokeWidth=2).encode(
             color=hues.color(points["name"]),
             detail="name:N",
@@ -116,7 +122,7 @@ def frontier_chart(decision: Decision, measurements: pd.DataFrame, hues: Hues) -
             ],
         ),
         base.transform_filter("datum.front")
-        .mark_text(style="note", dy=-12, align="center")
+        .mark_text(style="note", dx=-8, dy=-7, align="right")
         .encode(text="streams:Q"),
     ).properties(width=panel_width(panels), height=PANEL_HEIGHT)
     chart = layers.facet(
@@ -124,6 +130,25 @@ def frontier_chart(decision: Decision, measurements: pd.DataFrame, hues: Hues) -
     ).resolve_scale(x="independent", y="independent")
     caption = (
         "Up and to the left is better. Lines join the concurrencies of one configuration; "
-        "the dotted line joins those whose means none beats in both, labelled with their number of streams."
+        "the wide pale line is the Pareto line: points whose means none beats in both, with their streams."
     )
-    return described(chart, finding(decision), caption, hues.legend(points["name"]))
+    return described(chart, finding(decision), caption, hues.legend(points["name"]), figures(points, front))
+
+
+def figures(points: pd.DataFrame, front: Collection[tuple[Any, ...]]) -> Figures:
+    """Return all operating points as a table."""
+    order = points.sort_values(["workload", "concurrency", "tok_s"], ascending=[True, True, False])
+    return Figures(
+        ("Configuration", "Workload", "Streams", "Output tok/s", "ms per token, p50", "Pareto line"),
+        [
+            (
+                row["name"],
+                row["workload"],
+                f"{row['concurrency']:,}",
+                number(row["tok_s"]),
+                number(row["latency_ms"]),
+                "yes" if (row["name"], row["workload"], row["concurrency"]) in front else "–",
+            )
+            for row in order.to_dict("records")
+        ],
+    )

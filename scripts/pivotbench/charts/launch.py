@@ -9,11 +9,10 @@ import altair as alt
 
 from pivotbench.charts.figures import percent, seconds
 from pivotbench.charts.hues import focus_opacity, plain_name
-from pivotbench.charts.layout import WIDTH, Entry, described, row_height
+from pivotbench.charts.layout import MOST_ROWS, WIDTH, Entry, Figures, described, row_height
 from pivotbench.charts.theme import LIGHT
 from pivotbench.evidence import CellFiles
 
-MOST_ROWS = 40
 REST = "everything else"
 
 
@@ -29,7 +28,8 @@ def mean_phases(cells: Iterable[CellFiles]) -> dict[str, dict[str, float]]:
             continue
         parts: dict[str, float] = {}
         for phase in launch.get("phases") or []:
-            parts[phase["name"]] = parts.get(phase["name"], 0.0) + phase["seconds"]
+            name = phase["name"].replace("_", " ")
+            parts[name] = parts.get(name, 0.0) + phase["seconds"]
         parts[REST] = max(0.0, launch["ready_seconds"] - sum(parts.values()))
         launches.setdefault(plain_name(cell.configuration), []).append(parts)
     return {
@@ -66,7 +66,11 @@ def launch_chart(cells: Iterable[CellFiles]) -> alt.TopLevelMixin | None:
     phases = mean_phases(cells)
     if not phases:
         return None
-    order = sorted(phases, key=lambda name: -sum(phases[name].values()))
+
+    def total(name: str) -> float:
+        return sum(phases[name].values())
+
+    order = sorted(phases, key=lambda name: -total(name))
     shown = order[:MOST_ROWS]
     largest = largest_phases(phases)
     rows: list[dict[str, Any]] = []
@@ -80,9 +84,7 @@ def launch_chart(cells: Iterable[CellFiles]) -> alt.TopLevelMixin | None:
             for place, phase in enumerate([*largest, REST])
             if (value := folded.get(phase, 0.0)) > 0
         ]
-    totals = [
-        {"name": n, "total": sum(phases[n].values()), "note": short(sum(phases[n].values()))} for n in shown
-    ]
+    totals = [{"name": n, "total": total(n), "note": short(total(n))} for n in shown]
     y = alt.Y("name:N", sort=shown, title=None, axis=alt.Axis(grid=False))
     legend_order = [*largest, REST] if any(row["phase"] == REST for row in rows) else largest
     height = row_height(len(shown))
@@ -115,8 +117,16 @@ def launch_chart(cells: Iterable[CellFiles]) -> alt.TopLevelMixin | None:
     caption = "Mean over launches that became ready, by phase as the server's own log times them."
     if len(shown) < len(order):
         caption += f" The slowest {len(shown)} of {len(order)} are shown."
+    every = list(dict.fromkeys(phase for parts in phases.values() for phase in parts if phase != REST))
+    table = Figures(
+        ("Configuration", *every, REST, "ready in"),
+        [
+            (n, *(short(phases[n][p]) if p in phases[n] else "–" for p in [*every, REST]), short(total(n)))
+            for n in order
+        ],
+    )
     legend = [Entry(phase, f"phases-{i}") for i, phase in enumerate(legend_order, start=1)]
-    return described(chart, finding(phases), caption, legend)
+    return described(chart, finding(phases), caption, legend, table)
 
 
 def largest_phases(phases: dict[str, dict[str, float]]) -> list[str]:

@@ -11,6 +11,8 @@ import altair as alt
 WIDTH = 680
 PANEL_HEIGHT = 280
 PANEL_GAP = 36
+# More rows than this are not legible on a slide; tables have them all.
+MOST_ROWS = 40
 
 
 def row_height(rows: int) -> int:
@@ -33,18 +35,35 @@ class Entry:
     hollow: bool = False
 
 
+@dataclass(frozen=True)
+class Figures:
+    """What a chart shows as a table, for those who hear it or want the figures: a configuration a row."""
+
+    headings: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+
+
 def described(
-    chart: alt.LayerChart | alt.FacetChart, finding: str, caption: str, legend: Sequence[Entry] = ()
+    chart: alt.LayerChart | alt.FacetChart,
+    finding: str,
+    caption: str,
+    legend: Sequence[Entry] = (),
+    table: Figures = Figures(),
 ) -> alt.TopLevelMixin:
     """Return the chart with its finding as title and its caption, and two parameters for pages.
 
     ``focus`` names the configuration to bring out, in all charts of a page at once; ``narrow`` says that
-    there is no room for words beside points. Finding, caption and legend are also in ``usermeta``, for
-    pages that set them in their own type.
+    there is no room for words beside points. Finding, caption, legend and table are also in ``usermeta``,
+    for pages that set them in their own type.
     """
     titled = chart.properties(
         title=alt.TitleParams(text=textwrap.wrap(finding, 76), subtitle=textwrap.wrap(caption, 108)),
         description=f"{finding}. {caption}",
-        usermeta={"finding": finding, "caption": caption, "legend": [asdict(entry) for entry in legend]},
+        usermeta={
+            "finding": finding,
+            "caption": caption,
+            "legend": [asdict(entry) for entry in legend],
+            "table": asdict(table),
+        },
     )
     return titled.add_params(alt.param(name="focus", value=""), alt.param(name="narrow", value=False))

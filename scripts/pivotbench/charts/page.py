@@ -66,14 +66,21 @@ def css_variables(ink: Ink) -> Markup:
     return Markup(" ".join(f"{name}: {colour};" for name, colour in variables(ink)))
 
 
-HYPHENATED = re.compile(r"\(?[\w.]+(?:[-+][\w.]+)+[),.:;]*")
+WORD = Markup('<span class="word">{}</span>')
+# Names with hyphens, and what stands between backticks.
+KEPT = re.compile(r"`(?P<code>[^`]+)`|\(?[\w.]+(?:[-+][\w.]+)+[),.:;]*")
 
 
 def unbroken(text: str) -> Markup:
-    """Return escaped text in which names with hyphens are not broken at them where a line has room."""
+    """Return escaped text in which names with hyphens are not broken at them where a line has room.
+
+    What stands between backticks is set as code.
+    """
     parts, end = [], 0
-    for match in HYPHENATED.finditer(text):
-        parts += [escape(text[end : match.start()]), Markup('<span class="word">{}</span>').format(match[0])]
+    for match in KEPT.finditer(text):
+        code = match["code"]
+        kept = Markup("<code>{}</code>").format(code) if code else WORD.format(match[0])
+        parts += [escape(text[end : match.start()]), kept]
         end = match.end()
     return Markup("").join([*parts, escape(text[end:])])
 
@@ -116,8 +123,8 @@ def text_of(template: str) -> str:
     return (TEMPLATES / template).read_text(encoding="utf-8")
 
 
-def chart_page(name: str, spec: dict[str, Any]) -> str:
-    """Return one chart as a page of its own."""
+def chart_page(name: str, spec: dict[str, Any], source: str) -> str:
+    """Return one chart as a page of its own, with the line that says where it comes from."""
     scripts = {"vega": vega(), "behaviour": text_of("charts.js")}
     return (
         templates()
@@ -125,9 +132,11 @@ def chart_page(name: str, spec: dict[str, Any]) -> str:
         .render(
             name=name,
             meta=spec["usermeta"],
+            source=source,
             spec=figure_spec(spec),
             policy=security_policy(*scripts.values()),
             **{key: Markup(text) for key, text in scripts.items()},
             base_css=Markup(text_of("base.css")),
+            tables_css=Markup(text_of("tables.css")),
         )
     )

@@ -60,6 +60,15 @@ class Question:
         return measurements[wanted]
 
 
+def of_metric(metric: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
+    """Return whether a run of throughput.json is at a load that counts for the metric."""
+    if run["workload"] not in metric["workloads"]:
+        return False
+    if metric["goodput"]:
+        return Goodput.from_json(metric["goodput"]).load(run) is not None
+    return bool(run["concurrency"] == metric["concurrency"])
+
+
 def metric_rounds(decision: Mapping[str, Any]) -> pd.DataFrame:
     """Return one row a ranked configuration and round: phase, configuration, round, tok_s of the metric."""
     rows = [

@@ -17,10 +17,11 @@ from pivotbench.charts.figures import (
     tok_s,
 )
 from pivotbench.charts.hues import Hues, focus_opacity, plain_name
-from pivotbench.charts.layout import WIDTH, described, row_height
+from pivotbench.charts.layout import MOST_ROWS, WIDTH, described, row_height
 from pivotbench.charts.question import Question
 
 Comparison = Mapping[str, Any]
+OPEN = ("undecided", "not_comparable")
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,16 @@ class Field:
 
     @property
     def standing(self) -> str:
-        """What the others are held against: the best, or the baseline where others lead it."""
+        """What the others are held against: the best, or only the baseline, or only the highest mean."""
         leads = self.best == self.ranking[0]["configuration"]
-        return "baseline" if self.best.endswith("+none") and not leads else "best"
+        if self.best.endswith("+none") and not leads:
+            return "baseline"
+        return "best" if leads and not self.open else "highest mean" if leads else "chosen"
+
+    @property
+    def open(self) -> bool:
+        """Whether anybody is not told apart from the best."""
+        return any(row["verdict"] in OPEN for row in self.others.values())
 
 
 def stand_ins(winner: str | None) -> tuple[str, ...]:
@@ -87,7 +95,7 @@ def finding(field: Field, margin: float) -> str:
         by_verdict.setdefault(row["verdict"], []).append(name)
     open_names, equal_names = by_verdict.get("undecided", []), by_verdict.get("equivalent", [])
     if open_names:
-        text = f"Undecided between {best} and {names(open_names, 2)}"
+        text = f"Undecided between {names([best, *open_names])}"
         interval = others[open_names[0]].get("ci")
         if len(open_names) == 1 and interval:
             text += f", which is {percent_interval(interval)} from it"
@@ -117,7 +125,8 @@ def verdict_words(name: str, field: Field) -> str:
 
 def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelMixin:
     """Return the ranking of one phase."""
-    order = [row["configuration"] for row in field.ranking]
+    shown = _shown(field)
+    order = [row["configuration"] for row in shown]
     rows = [
         {
             "name": plain_name(row["configuration"]),
@@ -133,7 +142,7 @@ def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelM
             ),
             "end": max(row["mean_tok_s"], row["ci"][1] if row.get("ci") else 0),
         }
-        for row in field.ranking
+        for row in shown
     ]
     dots = [
         {
@@ -143,7 +152,7 @@ def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelM
             "tok_s": each["tok_s"],
             "round": each["round"],
         }
-        for row in field.ranking
+        for row in shown
         for each in row["by_round"]
     ]
     reference = next(row["mean"] for row in rows if row["configuration"] == field.best)
@@ -162,7 +171,7 @@ def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelM
         alt.Tooltip("mean:Q", title="Mean, tok/s", format=".4g"),
         alt.Tooltip("low:Q", title="Interval from", format=".4g"),
         alt.Tooltip("high:Q", title="Interval to", format=".4g"),
-        alt.Tooltip("verdict:N", title="Against the best"),
+        alt.Tooltip("verdict:N", title="Verdict"),
     ]
     chart = alt.layer(
         alt.Chart(alt.InlineData(values=band)).mark_rect(style="band").encode(x=alt.X("low:Q"), x2="high:Q"),
@@ -192,6 +201,17 @@ def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelM
     caption = (
         f"Mean over rounds of {question.label}, with its {percent(question.confidence)} interval; ticks are "
         "single rounds. "
-        f"Shaded: within {percent(question.margin)} of the best."
+        f"Shaded: within {percent(question.margin)} of {field.best}."
     )
+    if len(shown) < len(field.ranking):
+        caption += f" The fastest {MOST_ROWS} of {len(field.ranking)} are shown."
     return described(chart, finding(field, question.margin), caption)
+
+
+def _shown(field: Field) -> list[Mapping[str, Any]]:
+    """The fastest, as many as are legible; the one the others are held against is always among them."""
+    return [
+        row
+        for place, row in enumerate(field.ranking)
+        if place < MOST_ROWS or row["configuration"] == field.best
+    ]

@@ -86,7 +86,11 @@ def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMi
         "speedup:Q",
         title="Speed-up over no speculation",
         scale=alt.Scale(domain=[lowest, tallest], nice=False, zero=False),
-        axis=alt.Axis(grid=False, tickCount=5, labelExpr="format(datum.value, '.1f') + '×'"),
+        axis=alt.Axis(
+            grid=False,
+            tickCount=5,
+            labelExpr="datum.value === 1 ? 'break-even' : format(datum.value, '.1f') + '×'",
+        ),
     )
     chart = alt.layer(*guides(x, y), *marks(x, y, hues.color(row["name"] for row in rows))).properties(
         width=panel_width(len(workloads)), height=PANEL_HEIGHT + 20
@@ -97,9 +101,9 @@ def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMi
         columns=2,
     )
     caption = (
-        "Above the line speculation is faster than the same configuration without it; ticks on the line are "
-        "the acceptance lengths needed for that. Grey rays: speed-up if a speculative step costs that many "
-        "plain ones."
+        "Above the break-even line speculation is faster than the same configuration without it; ticks on it "
+        "are the acceptance lengths needed for that. Grey rays: speed-up if a speculative step costs "
+        "that many plain ones."
     )
     levels = list(dict.fromkeys((row["streams"], row["deciding"]) for row in rows))
     legend = [
@@ -121,7 +125,7 @@ def rays(workloads: Sequence[str], longest: float, lowest: float, tallest: float
     """Return the ends of lines of equal step cost r, speed-up = L / r, cut to the plot."""
     ends: list[dict[str, Any]] = []
     for workload in workloads:
-        even = {"kind": "even", "workload": workload, "L": longest, "speedup": 1.0, "note": "break-even"}
+        even = {"kind": "even", "workload": workload, "L": longest, "speedup": 1.0}
         ends.append(even)
         for cost in STEP_COSTS:
             stop = min(longest, tallest * cost)
@@ -142,7 +146,6 @@ def guides(x: alt.X, y: alt.Y) -> list[alt.Chart]:
         ray.mark_line(style="ray").encode(x=x, y=y, detail="cost:N"),
         ray.mark_text(style="note", align="right", dx=-5, dy=4).encode(x=x, y=y, text="note:N"),
         even.mark_rule(style="guide").encode(y=y),
-        even.mark_text(style="note", align="right", dy=11).encode(x=x, y=y, text="note:N"),
     ]
 
 

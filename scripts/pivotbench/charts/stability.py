@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from pivotbench.charts.figures import count, percent
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
-from pivotbench.charts.layout import WIDTH, described
+from pivotbench.charts.layout import WIDTH, Figures, described
 from pivotbench.charts.question import Question, metric_rounds
 from pivotbench.evidence import CellFiles
 
@@ -179,7 +179,21 @@ def stability_chart(
         f"Shaded: the equivalence margin, ±{percent(question.margin)}."
     )
     found = finding(samples, metric_rounds(decision), question.margin)
-    return described(chart, found, caption, hues.legend(row["name"] for row in rounds))
+    return described(chart, found, caption, hues.legend(row["name"] for row in rounds), figures(rounds))
+
+
+def figures(rounds: Sequence[Mapping[str, Any]]) -> Figures:
+    """Return by configuration how many rounds there were and how far they lay from its mean."""
+    found: dict[str, list[float]] = {}
+    for row in rounds:
+        found.setdefault(row["name"], []).append(row["deviation"])
+    return Figures(
+        ("Configuration", "Rounds", "Slowest round", "Fastest round"),
+        [
+            (name, str(len(each)), percent(min(each), signed=True), percent(max(each), signed=True))
+            for name, each in sorted(found.items())
+        ],
+    )
 
 
 def sample_tooltip(*, window: bool) -> list[alt.Tooltip]:

@@ -27,6 +27,7 @@ class Ink:
     muted: str
     grid: str
     band: str
+    front: str
     guide: str
     other: str
     hues: tuple[str, ...]
@@ -39,6 +40,7 @@ LIGHT = Ink(
     muted="#57606a",
     grid="#e6e8eb",
     band="#e3edf6",
+    front="#dde1e6",
     guide="#8c959f",
     other="#9aa3ad",
     hues=("#0072b2", "#d55e00", "#00875f", "#b8568f", "#a87400", "#3490cf", "#30343a"),
@@ -50,6 +52,7 @@ DARK = Ink(
     muted="#a3adb8",
     grid="#2a3038",
     band="#1d2d3d",
+    front="#39424d",
     guide="#77828e",
     other="#6d7883",
     hues=("#58b4ea", "#ff8d4d", "#2fc592", "#e69ac6", "#eab035", "#8fb8ff", "#dfe3e8"),
@@ -129,7 +132,7 @@ def config(ink: Ink, font: str = EXPORT_FONT) -> dict[str, Any]:
             "fontWeight": 600,
             "lineHeight": 22,
             "anchor": "start",
-            "frame": "group",
+            "frame": "bounds",
             "offset": 18,
             "subtitleColor": ink.muted,
             "subtitleFont": font,
@@ -142,6 +145,7 @@ def config(ink: Ink, font: str = EXPORT_FONT) -> dict[str, Any]:
         "style": {
             "band": {"color": ink.band, "opacity": 1},
             "guide": {"color": ink.guide, "strokeWidth": 1.25},
+            "front": {"color": ink.front, "strokeWidth": 9, "strokeCap": "round", "strokeJoin": "round"},
             "ray": {"color": ink.grid, "strokeWidth": 1.25},
             "note": {"color": ink.muted, "fontSize": 11, "font": font},
             "label": {"color": ink.text, "fontSize": 11.5, "font": font},

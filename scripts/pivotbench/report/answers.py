@@ -8,6 +8,8 @@ from typing import Any
 
 from pivotbench.charts.figures import NO_BREAK, count, names, percent
 
+AGREEING = ("reference", "agrees", "same text")
+
 
 @dataclass(frozen=True)
 class AnswerRow:
@@ -34,6 +36,24 @@ class AnswerTable:
     aside: str
     bound: str
     rows: tuple[AnswerRow, ...]
+
+    @property
+    def attention(self) -> bool:
+        """Whether anybody does other than agree."""
+        return any(row.verdict not in AGREEING for row in self.rows)
+
+    @property
+    def agreement(self) -> str:
+        """How many agree with the reference, and who does not; empty where nobody else answered."""
+        others = [row for row in self.rows if row.verdict != "reference"]
+        odd = [f"{row.configuration} ({row.verdict})" for row in others if row.verdict not in AGREEING]
+        if not others:
+            return ""
+        if odd:
+            return f"{len(others) - len(odd)} of {count(len(others), 'other')} agree; not so {names(odd)}."
+        return {1: "The other agrees.", 2: "Both others agree."}.get(
+            len(others), f"All {len(others)} others agree."
+        )
 
 
 def answer_tables(decision: Mapping[str, Any]) -> list[AnswerTable]:

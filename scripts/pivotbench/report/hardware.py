@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from pivotbench.charts.figures import number, percent
+from pivotbench.charts.question import of_metric
 from pivotbench.evidence import CellFiles
-from pivotbench.latency_limits import Goodput
 
 Telemetry = Mapping[str, Any]
 
@@ -37,8 +37,7 @@ def hardware_table(metric: Mapping[str, Any], cells: Iterable[CellFiles]) -> Har
     seen: dict[str, list[Telemetry]] = {}
     for cell in cells:
         for run in (cell.throughput or {}).get("runs") or []:
-            of_metric = run["workload"] in metric["workloads"] and _counts(metric, run)
-            if cell.measured and of_metric and (run.get("telemetry") or {}).get("host"):
+            if cell.measured and of_metric(metric, run) and (run.get("telemetry") or {}).get("host"):
                 seen.setdefault(cell.configuration, []).append(run["telemetry"])
     means = {name: _means(runs) for name, runs in seen.items()}
     headings = tuple(h for h in _FIGURES if any(h in figures for figures in means.values()))
@@ -54,12 +53,6 @@ def hardware_table(metric: Mapping[str, Any], cells: Iterable[CellFiles]) -> Har
             for name, runs in seen.items()
         ),
     )
-
-
-def _counts(metric: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
-    if metric["goodput"]:
-        return Goodput.from_json(metric["goodput"]).load(run) is not None
-    return bool(run["concurrency"] == metric["concurrency"])
 
 
 def _mean_of(part: str, quantity: str, telemetry: Telemetry) -> float | None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pivotbench.charts.figures import count, seconds, tok_s
-from pivotbench.charts.ranking import Field, fields, verdict_words
+from pivotbench.charts.figures import count, names, seconds, tok_s
+from pivotbench.charts.ranking import OPEN, Field, fields, verdict_words
 from pivotbench.evidence import CellFiles
 from pivotbench.reasons import remedy_of
 from pivotbench.results import STAGES, Reason, Stage
@@ -59,6 +59,8 @@ class Outcome:
     expected: tuple[str, ...] = ()
 
 
+TALLIED = {"backends": "backend", "speculative": "speculative configuration"}
+
 # What the preflight expected, in words, by the outcome of a finding.
 EXPECTATIONS = {
     "refused": "would be refused",
@@ -85,6 +87,19 @@ def outcomes(decision: Mapping[str, Any], cells: Iterable[CellFiles]) -> dict[st
     return {phase: matrix[phase] for phase in ("backends", "speculative") if phase in matrix}
 
 
+def tally(matrix: Mapping[str, Sequence[Outcome]]) -> list[str]:
+    """Return a sentence for each phase in which anybody is out: how many, and at which stage."""
+    lines = []
+    for phase, rows in matrix.items():
+        out = [row for row in rows if row.tone == "bad"]
+        at = [next((s for s in STAGES if row.stages[s].state == "failed"), "throughput") for row in out]
+        stages = [f"{at.count(stage)} at {stage}" for stage in STAGES if stage in at]
+        if out:
+            verb = "is" if len(out) == 1 else "are"
+            lines.append(f"Of {count(len(rows), TALLIED[phase])}, {len(out)} {verb} out: {names(stages, 4)}.")
+    return lines
+
+
 def _outcome(
     name: str, cells: Sequence[CellFiles], field: Field | None, eliminated: Mapping[str, Any] | None
 ) -> Outcome:
@@ -99,7 +114,7 @@ def _outcome(
         verdict = verdict_words(name, field) or "the only one ranked"
         row = field.others.get(name)
         tone = "good" if name == field.best or (row and row["verdict"] == "equivalent") else "plain"
-        tone = "open" if row and row["verdict"] in ("undecided", "not_comparable") else tone
+        tone = "open" if field.open and (name == field.best or (row and row["verdict"] in OPEN)) else tone
     else:
         tone, verdict = "open", "not ranked"
     failures: dict[tuple[str, str], Failure] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,6 +49,8 @@ class Fact:
 def story(decision: Decision) -> Story:
     """Return the decision in words; what is open is said as plainly as what is decided."""
     winner, found = decision["winner"], fields(decision)
+    if winner is None and decision["ranking"]:
+        return Story("open", "Not decided yet", "No configuration is chosen yet", _unfinished(decision))
     if winner is None:
         return Story("bad", "No winner", "No configuration can be recommended", _nothing(decision))
     field = next((f for f in found.values() if f.best in stand_ins(winner)), None)
@@ -176,11 +178,26 @@ def _speculation(decision: Decision) -> str:
     return f"{speculation_finding(judged)}."
 
 
+def _unfinished(decision: Decision) -> tuple[str, ...]:
+    first, dead = decision["ranking"][0], decision["eliminated"]
+    so_far = f"{first['configuration']} has the highest mean so far, {tok_s(first['mean_tok_s'])}"
+    return (
+        f"{so_far}, of {count(len(decision['ranking']), 'configuration')} ranked; "
+        "the rounds that would decide are missing.",
+        f"Eliminated: {names(_ends(dead))}." if dead else "None is eliminated.",
+        "Run the study again: only what is missing is run.",
+    )
+
+
+def _ends(dead: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [f"{row['configuration']} at {row['stage']} ({row['code'].replace('_', ' ')})" for row in dead]
+
+
 def _nothing(decision: Decision) -> tuple[str, ...]:
     dead = decision["eliminated"]
     if not dead:
         return ("Nothing was measured yet, so there is nothing to compare.",)
-    stages = [f"{row['configuration']} at {row['stage']} ({row['code'].replace('_', ' ')})" for row in dead]
+    stages = _ends(dead)
     return (
         f"Eliminated: {names(stages)}." if len(dead) > 1 else f"{stages[0]} was the only one, and it failed.",
         "The evidence for each stands below, one click away.",

@@ -24,6 +24,7 @@ class RankRow:
     against: str
     verdict: str
     note: str
+    held_against: str
 
 
 def ranking_rows(field: Field, metric: Mapping[str, Any]) -> list[RankRow]:
@@ -50,6 +51,7 @@ def ranking_rows(field: Field, metric: Mapping[str, Any]) -> list[RankRow]:
                 if name == field.best
                 else str(compared.get("verdict", "")).replace("_", " "),
                 note="; ".join(filter(None, [largest_load_words(row, metric), rank_note(compared)])),
+                held_against=field.best,
             )
         )
     return rows
@@ -70,10 +72,21 @@ Load = tuple[str, int, str]
 NUMBERS_FIRST = re.compile(r"^[\d.]+ times the baseline's speed(?: \([^)]*\))?; ")
 
 
-def speculation_groups(decision: Mapping[str, Any]) -> list[tuple[Load, list[Mapping[str, Any]]]]:
-    """Return the verdicts by (workload, concurrency, evidence); in each the largest speed-up first.
+Group = tuple[Load, list[Mapping[str, Any]]]
 
-    Loads of the study's metric come first. ``reason`` is ``why`` without what other columns say.
+
+@dataclass(frozen=True)
+class SpeculationTables:
+    """The verdicts of speculation by (workload, concurrency, evidence): loads of the metric, and others."""
+
+    deciding: list[Group]
+    others: list[Group]
+
+
+def speculation_tables(decision: Mapping[str, Any]) -> SpeculationTables:
+    """Return the verdicts; in each group the largest speed-up first.
+
+    ``reason`` is ``why`` without what other columns say.
     """
     groups: dict[Load, list[Mapping[str, Any]]] = {}
     for row in decision["speculation"]:
@@ -81,14 +94,16 @@ def speculation_groups(decision: Mapping[str, Any]) -> list[tuple[Load, list[Map
         groups.setdefault((row["workload"], row["concurrency"], row["evidence"]), []).append(told)
     metric = decision["metric"]
 
-    def order(load: Load) -> tuple[bool, str, int]:
-        deciding = load[0] in metric["workloads"] and metric["concurrency"] in (None, load[1])
-        return not deciding, load[0], load[1]
+    def decides(load: Load) -> bool:
+        return load[0] in metric["workloads"] and metric["concurrency"] in (None, load[1])
 
-    return [
-        (load, sorted(groups[load], key=lambda row: -(row["speedup"] or 0)))
-        for load in sorted(groups, key=order)
+    ordered = [
+        (load, sorted(groups[load], key=lambda row: -(row["speedup"] or 0))) for load in sorted(groups)
     ]
+    return SpeculationTables(
+        deciding=[group for group in ordered if decides(group[0])],
+        others=[group for group in ordered if not decides(group[0])],
+    )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
   const config = JSON.parse(document.getElementById("chart-config").textContent);
   const figures = [...document.querySelectorAll("figure[data-chart]")];
   const rows = [...document.querySelectorAll("tr[data-name]")];
+  const picker = document.getElementById("bring-out");
   const views = new Map();
   let chosen = "";
 
@@ -12,11 +13,13 @@
     const narrow = width < NARROW;
     for (const param of spec.params) if (param.name === "narrow") param.value = narrow;
     if (spec.facet) {
-      const panels = new Set(Object.values(spec.datasets || {}).concat([spec.data.values || []]).flat().map((row) => row.workload)).size;
-      const columns = narrow ? 1 : Math.min(2, panels);
+      const data = Object.values(spec.datasets || {}).concat([spec.data.values || []]).flat();
+      const panels = new Set(data.map((row) => row[spec.facet.field])).size;
+      const strips = spec.columns === 1;
+      const columns = narrow ? 1 : Math.min(spec.columns, panels);
       spec.columns = columns;
       spec.spec.width = Math.floor((width - GAP * (columns - 1)) / columns - AXIS);
-      if (narrow) spec.spec.height = 220;
+      if (narrow && !strips) spec.spec.height = 220;
     } else {
       spec.width = width - 8;
       spec.autosize = { type: "fit-x", contains: "padding" };
@@ -25,12 +28,28 @@
     return [spec, { ...config, axis }];
   }
 
-  let shown = "";
+  // Many marks change at once: what is pointed at when the browser draws next is brought out, once.
+  let shown = "", wanted = "", waiting = false;
   function bringOut(name) {
-    if (name === shown) return;
-    shown = name;
-    for (const view of views.values()) view.signal("focus", name).runAsync();
-    for (const row of rows) row.classList.toggle("lit", name !== "" && row.dataset.name === name);
+    wanted = name;
+    if (waiting || wanted === shown) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      if (wanted === shown) return;
+      shown = wanted;
+      for (const view of views.values()) view.signal("focus", shown).runAsync();
+      for (const row of rows) row.classList.toggle("lit", shown !== "" && row.dataset.name === shown);
+    });
+  }
+
+  function choose(name) {
+    chosen = name;
+    for (const each of document.querySelectorAll("button[data-focus]")) {
+      each.setAttribute("aria-pressed", String(each.dataset.focus === chosen));
+    }
+    if (picker) picker.value = chosen;
+    bringOut(chosen);
   }
 
   async function draw(figure) {
@@ -44,6 +63,10 @@
     const { view } = await window.vegaEmbed(plot, spec, options);
     view.addEventListener("mouseover", (_, item) => bringOut(item?.datum?.name || chosen));
     view.addEventListener("mouseout", () => bringOut(chosen));
+    view.addEventListener("click", (_, item) => {
+      const name = item?.datum?.name || "";
+      choose(name === chosen ? "" : name);
+    });
     view.signal("focus", chosen).run();
     plot.querySelector("svg")?.setAttribute("aria-hidden", "true");
     views.set(figure, view);
@@ -51,17 +74,18 @@
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-focus]");
-    if (!button) return;
-    chosen = chosen === button.dataset.focus ? "" : button.dataset.focus;
-    for (const each of document.querySelectorAll("button[data-focus]")) {
-      each.setAttribute("aria-pressed", String(each.dataset.focus === chosen));
-    }
-    bringOut(chosen);
+    const row = event.target.closest("summary, a, button, pre, details") ? null : event.target.closest("tr[data-name]");
+    const name = button ? button.dataset.focus : row?.dataset.name;
+    if (name === undefined || String(window.getSelection())) return;
+    choose(name === chosen ? "" : name);
   });
+  picker?.addEventListener("change", () => choose(picker.value));
 
   for (const row of rows) {
     row.addEventListener("mouseenter", () => bringOut(row.dataset.name));
     row.addEventListener("mouseleave", () => bringOut(chosen));
+    row.addEventListener("focusin", () => bringOut(row.dataset.name));
+    row.addEventListener("focusout", () => bringOut(chosen));
   }
 
   let pending = 0;

@@ -29,6 +29,6 @@
   });
 
   window.addEventListener("beforeprint", () => {
-    for (const each of document.querySelectorAll("details")) each.open = true;
+    for (const each of document.querySelectorAll("details:not(:has(> summary.quiet))")) each.open = true;
   });
 })();
