@@ -6,14 +6,14 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Spent:
-    """The cost of a command with all processes it waited for, its exit code and its words.
+    """The cost of a command with all processes it waited for, and its words.
 
     ``peak_mib``: the largest of its processes, resident.
     """
@@ -21,7 +21,6 @@ class Spent:
     wall_seconds: float
     cpu_seconds: float
     peak_mib: float
-    code: int
     text: str
 
 
@@ -39,4 +38,15 @@ def spent(command: Sequence[str], folder: Path, environment: Mapping[str, str]) 
         text = said.read()
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} exits with {process.returncode}:\n{text}")
-    return Spent(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, process.returncode, text)
+    return Spent(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, text)
+
+
+def together(costs: Iterable[Spent]) -> Spent:
+    """Return the cost of commands that run one after the other."""
+    all_ = list(costs)
+    return Spent(
+        sum(cost.wall_seconds for cost in all_),
+        sum(cost.cpu_seconds for cost in all_),
+        max(cost.peak_mib for cost in all_),
+        "\n".join(cost.text for cost in all_),
+    )

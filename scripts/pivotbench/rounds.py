@@ -90,7 +90,8 @@ def standing_races(campaign: Campaign) -> frozenset[Path]:
 
     What they ask for is there, so they may be read before it is known whether they are to be judged anew.
     """
-    stored, standing = stored_rounds(campaign), set()
+    stored = stored_rounds(campaign)
+    standing: set[Path] = set()
     for phase in campaign.phases:
         for number in range(1, len(stored.told(phase)) + 1):
             if not all(campaign.holds(cell) for cell in stored.asked(phase, number)):
