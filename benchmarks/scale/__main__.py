@@ -16,6 +16,7 @@ from benchmarks.scale.campaign import Size, record, write_campaign
 from benchmarks.scale.overhead import overheads
 from benchmarks.scale.spent import Spent, spent, together
 from benchmarks.scale.targets import DECISION_CELLS, misses
+
 from workflow.campaign import ROOT, Folder, Run
 
 SIZES = (10, 100, 1000, DECISION_CELLS, 5000)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,10 @@ from pivotbench.study import load_study
 from workflow.campaign import ROOT, Folder
 
 INFO = ROOT / "tests" / "data" / "sglang-logs" / "8b-fp8.info.json"
-PRODUCTS = ("measurements.parquet", "measurements.csv", "environment.json", "decision.json", "summary.md", "report.html")
+PRODUCTS = (
+    *("measurements.parquet", "measurements.csv", "environment.json"),
+    *("decision.json", "summary.md", "report.html"),
+)
 LOADS = (("chat", 1), ("chat", 16), ("code", 1), ("code", 16))
 ASKED = ("What is 2+2?", "Name the capital of France.", "Count to ten.", "Say hello to a friend.")
 ANSWER = "The answer to this question is 4, and here is how one comes to it step by step: " * 3
@@ -77,7 +81,7 @@ def study(size: Size) -> dict[str, Any]:
             "seconds": 4,
             "windows": 3,
             "min_requests": 8,
-            "workloads": {name: text for name in dict(LOADS)},
+            "workloads": dict.fromkeys(dict(LOADS), text),
         },
         "decision": {
             "metric": {"workloads": {"chat": 1, "code": 1}, "concurrency": 1},
@@ -101,10 +105,10 @@ def write_campaign(path: Path, size: Size) -> Folder:
 
 
 def record(folder: Folder) -> None:
-    """Put a stand-in where a product of the decision is missing, and have Snakemake record all jobs as its own.
+    """Put a stand-in where a product of the decision is missing; have Snakemake record all jobs as its own.
 
-    Touching is its own way of saying that outputs are good; afterwards it knows of them what it would know had
-    it run the stages. The pause it makes between two jobs is left out.
+    Touching is its own way of saying that outputs are good; afterwards it knows of them what it would know
+    had it run the stages. The pause it makes between two jobs is left out.
     """
     (folder.results / "charts").mkdir(exist_ok=True)
     for name in PRODUCTS:
@@ -148,8 +152,9 @@ def _play(campaign: Campaign, size: Size) -> None:
             write_json(campaign.race_file(phase, round_), race)
             races.append(race)
             names = race["next"]
-        base = races[-1]["base"]
-        write_json(base_memory(campaign), {"base": base}) if base else None
+        if phase == "backends":
+            base = races[-1]["base"]
+            write_json(base_memory(campaign), {"base": base})
 
 
 def _write(
@@ -157,15 +162,16 @@ def _write(
 ) -> CellFiles:
     cell = campaign.cell(phase, name, round_)
     request = launch_request(campaign.study, cell)
-    drafts = name.endswith("+ngram")
+    drafts = {w: Drafts(900, 500, counted=True) for w in dict(LOADS)} if name.endswith("+ngram") else {}
     # Uniform over ten per cent, launches spread by one.
-    speed = 100 * noisy(1.0, 0.01, name, round_) * (1 + 0.1 * (hash_unit(name.partition("+")[0])))
+    truth = 100 * (1 + 0.1 * random.Random(name.partition("+")[0]).random())
+    speed = noisy(truth, 0.01, name, round_)
     made = Cell(
         phase,
         name,
         round_,
         tok_s={(w, c): speed * (1.2 if drafts else 1.0) * c**0.8 for w, c in LOADS},
-        drafts={"chat": Drafts(900, 400, counted=True), "code": Drafts(900, 600, counted=True)} if drafts else {},
+        drafts=drafts,
         flags=request["flags"],
         effective=told | request["flags"],
         environment=environment,
@@ -178,10 +184,3 @@ def _write(
         content["fingerprint"] = stage_fingerprint(stage, request, campaign._smoke, campaign._throughput)
         cell.file(stage).write_text(json.dumps(content, indent=2) + "\n")
     return CellFiles(phase, name, round_, **files)
-
-
-def hash_unit(name: str) -> float:
-    """Return a number between 0 and 1 that is the same for the same name."""
-    import random
-
-    return random.Random(name).random()

@@ -1,19 +1,20 @@
 """What a stage costs over its server's own time: Snakemake's job, our imports, the lease, the files.
 
-A stage lasts from the end of the one before it to its own end. The server's own time in it is known: until it
-was ready; what its script takes to answer; from the first request of each load to the last; until it was gone.
+A stage lasts from the end of the one before it to its own end. The server's own time in it is known: until
+it was ready; what its script takes to answer; from a load's first request to its last; until it was gone.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pandas as pd
-
 from benchmarks.scale.spent import spent
+
 from pivotbench.files import read_json
 from pivotbench.results import STAGES, Stage
 from workflow.campaign import Folder
@@ -38,7 +39,7 @@ def overheads(path: Path) -> dict[Stage, float]:
     cells = [_cell(folder.cell(name)) for name in NAMES]
     cells.sort(key=lambda cell: _ended(cell["launch"]))
     found: dict[Stage, list[float]] = {stage: [] for stage in STAGES}
-    for before, cell in zip(cells, cells[1:], strict=False):
+    for before, cell in pairwise(cells):
         last = _ended(before[STAGES[-1]])
         for stage in STAGES:
             ended = _ended(cell[stage])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from benchmarks.scale.spent import Spent
+
 from pivotbench.results import Stage
 
 NO_OP_SECONDS = {1000: 10.0, 5000: 45.0}
@@ -26,7 +28,7 @@ def misses(
         if cells in no_ops and no_ops[cells].wall_seconds > limit
     ]
     by_cell = costs_by_cell(no_ops)
-    for smaller, larger in zip(by_cell, list(by_cell)[1:], strict=False):
+    for smaller, larger in pairwise(by_cell):
         if by_cell[larger] > LINEAR * by_cell[smaller]:
             missed.append(
                 f"growth: a cell costs {1000 * by_cell[larger]:.2f} ms of processor time at {larger:,}, "

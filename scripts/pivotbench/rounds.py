@@ -50,7 +50,7 @@ class Rounds:
         return self.campaign.cells(phase, self.campaign.contenders(phase, base), 1)
 
     def before(self, phase: str, number: int) -> list[str]:
-        """Return the race files that a race is judged with beside its cells: the last, or those of phase one."""
+        """Return the race files that a race is judged with: the last one, or those of phase one."""
         if number > 1:
             return [str(self.campaign.race_file(phase, number - 1))]
         return self.race_files(p for p in self.campaign.phases if PHASES.index(p) < PHASES.index(phase))

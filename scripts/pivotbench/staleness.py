@@ -63,7 +63,7 @@ class Judge:
         return "the study no longer refuses what the preflight expects to fail" if refused else None
 
     def _told(self, path: Path) -> _Told | None:
-        """Return what the file said when the run began, None where it was missing then or was replaced since."""
+        """Return what the file said when the run began; None where it was missing or was replaced since."""
         try:
             written = path.stat().st_mtime_ns
         except OSError:
