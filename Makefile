@@ -21,6 +21,7 @@ help:
 	@echo "make bench-detectors   what the detectors of garbage find and miss in a labelled corpus"
 	@echo "make bench-client   our load client against SGLang's two: what each can carry, what each gets wrong"
 	@echo "make bench-decision    simulated campaigns through the real rules, beside what peers do"
+	@echo "make bench-scale       what the workflow itself costs at 10 to 5,000 cells, and a stage over its server"
 	@echo "make replay  what the rules say of the founding campaign, recorded as single launches"
 	@echo "make generated   write the schemas and references that are made from the code"
 	@echo "make clean   remove the environments and caches here; results and downloaded models stay"
@@ -53,6 +54,9 @@ bench-client: $(TOOLS) $(SGLANG_CLIENTS)
 
 bench-decision: $(CONTROLLER)
 	@OMP_NUM_THREADS=1 PYTHONPATH=scripts:tests $(BIN)/python -m benchmarks.decision
+
+bench-scale: $(CONTROLLER)
+	@PYTHONPATH=scripts:tests $(BIN)/python -m benchmarks.scale
 
 replay: $(CONTROLLER)
 	@PYTHONPATH=scripts:tests $(BIN)/python -m benchmarks.decision.replay

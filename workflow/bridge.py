@@ -25,6 +25,7 @@ from pivotbench.lease.processes import Identity, descendants, send
 from pivotbench.lease.state import HURRIED_GRACE_SECONDS
 from pivotbench.lease.sweep import sweep_stale
 from pivotbench.results import DECISION_SCHEMA, Stage
+from pivotbench.rounds import standing_races
 from pivotbench.stage_files import load_stage
 from pivotbench.stages.context import OWNER_VARIABLE
 from pivotbench.study import check_conflicts, check_flags, check_secrets, load_study
@@ -67,9 +68,11 @@ class Bridge:
         if workflow.is_main_process or OWNER_VARIABLE not in os.environ:
             # A job in a process of its own belongs to the run that started it.
             os.environ[OWNER_VARIABLE] = self.owner
+        self.standing: frozenset[Path] = frozenset()
         self._settled = False
         self._renewed: set[str] = set()
         self._unreadable: set[str] = set()
+        self._races: dict[Path, tuple[tuple[int, int, int], Any]] = {}
         self._run_lock: Any = None
 
     def settle(self) -> None:
@@ -101,6 +104,9 @@ class Bridge:
                     sys.exit(f"error: {error}")
             sweep_stale()
             self._run_lock = _heal_locks(Path(".snakemake"))
+        if not (self.frozen or workflow.dag.forcerules or workflow.dag.forcefiles):
+            # Each checkpoint that Snakemake has to wait for costs it several walks over the whole graph.
+            self.standing = standing_races(self.campaign)
 
     def need_two_folders(self) -> None:
         """End the run where a comparison was asked for and its folders were not named."""
@@ -153,6 +159,14 @@ class Bridge:
         if runs:
             forced.update(self.campaign.lacking())
         return runs
+
+    def race(self, path: Path) -> Any:
+        """Return a race's verdict, read again only where its file was replaced."""
+        state = path.stat()
+        version = (state.st_ino, state.st_mtime_ns, state.st_size)
+        if path not in self._races or self._races[path][0] != version:
+            self._races[path] = (version, read_json(path))
+        return self._races[path][1]
 
     def readable(self, files: Sequence[str]) -> list[str]:
         """Return the stored results that can be read; say once which cannot."""

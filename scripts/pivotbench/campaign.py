@@ -28,7 +28,7 @@ from pivotbench.host import describe
 from pivotbench.installations import Installation, kept_flags, known_versions
 from pivotbench.preflight import known_kinds
 from pivotbench.provision import is_installed, model_path, pinned_version, requirements_file
-from pivotbench.results import Stage
+from pivotbench.results import STAGES, Stage
 from pivotbench.staleness import Judge
 from pivotbench.study import Study
 
@@ -45,6 +45,7 @@ class Campaign:
     local: bool = True
     retry_all: bool = False
     _ready: set[str | None] = field(default_factory=set)
+    _fingerprints: dict[tuple[Stage, str, str], str] = field(default_factory=dict)
 
     @property
     def results(self) -> Path:
@@ -182,15 +183,22 @@ class Campaign:
         """Return where a race's verdict is kept."""
         return self.results / "race" / f"{phase}.r{round_number}.json"
 
+    def _wanted(self, stage: Stage, cell: Cell) -> str:
+        """Return the fingerprint of a stage, which is the same in every round of a configuration."""
+        key = (stage, cell.phase, cell.configuration)
+        if key not in self._fingerprints:
+            launch = launch_request(self.study, cell)
+            self._fingerprints[key] = stage_fingerprint(stage, launch, self._smoke, self._throughput)
+        return self._fingerprints[key]
+
     def asked(self, stage: Stage, cell: Cell) -> str:
         """Return all that a stage's result depends on, as canonical JSON."""
-        launch = launch_request(self.study, cell)
         work = {"smoke": self._smoke, "throughput": self._throughput}.get(stage, {})
         return canonical_json(
             {
                 "cell": cell.as_json(),
-                "fingerprint": stage_fingerprint(stage, launch, self._smoke, self._throughput),
-                "request": launch,
+                "fingerprint": self._wanted(stage, cell),
+                "request": launch_request(self.study, cell),
                 "work": work,
             }
         )
@@ -212,15 +220,18 @@ class Campaign:
 
     def stale(self, stage: Stage, cell: Cell) -> str | None:
         """Return why a stored stage file must be made anew, None where it holds or is missing."""
-        wanted = stage_fingerprint(stage, launch_request(self.study, cell), self._smoke, self._throughput)
         judge = self._judges[self.study.version_of(cell.configuration)]
-        why = judge.stale(stage, cell.file(stage), wanted)
+        why = judge.stale(cell.file(stage), self._wanted(stage, cell))
         if why is None and stage == "launch" and self.study.preflight == "warn":
             why = judge.refused_before(cell.file(stage))
         if why is None and stage == "launch":
             # Only another launch can tell whether a server that leaked will do so again.
             return judge.worth_retrying(cell.file("teardown"))
         return why
+
+    def holds(self, cell: Cell) -> bool:
+        """Return whether all stage files of a cell are there and none must be made anew."""
+        return all(cell.file(stage).exists() and self.stale(stage, cell) is None for stage in STAGES)
 
     def contenders(self, phase: str, base: str | None) -> list[str]:
         """Return the configurations that start in a phase's first round."""

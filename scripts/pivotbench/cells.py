@@ -38,7 +38,7 @@ class Cell:
     @property
     def folder(self) -> Path:
         """The cell's folder, relative to the working directory."""
-        return Path("results") / self.study / self.phase / self.configuration / f"r{self.round}"
+        return Path(f"results/{self.study}/{self.phase}/{self.configuration}/r{self.round}")
 
     def file(self, stage: Stage) -> Path:
         """The path of one stage's result."""
@@ -62,6 +62,11 @@ class Cell:
 def stage_files(cells: Iterable[Cell]) -> list[str]:
     """Return the paths of all stage files of ``cells``."""
     return [str(cell.file(stage)) for cell in cells for stage in STAGES]
+
+
+def last_files(cells: Iterable[Cell]) -> list[str]:
+    """Return the path of each cell's last stage: made after the others, it stands for all four."""
+    return [str(cell.file(STAGES[-1])) for cell in cells]
 
 
 def flags_of(study: Study, phase: str, configuration: str) -> dict[str, Any]:

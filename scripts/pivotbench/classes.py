@@ -19,7 +19,7 @@ def classes(contest: Contest) -> Iterator[dict[str, Any]]:
     left = list(contest.ranked)
     while left:
         leader, *others = left
-        members = [leader, *(n for n in others if contest.verdict(n, leader) == "equivalent")]
+        members = [leader, *(n for n in others if contest.equivalent(n, leader))]
         best = contest.ranked[0]
         yield {
             "phase": contest.phase,

@@ -30,6 +30,7 @@ from pivotbench.measurements import rows
 from pivotbench.metric import metric_values
 from pivotbench.spending import Risk
 from pivotbench.statistics import (
+    NEGLIGIBLE,
     Noise,
     chance_above_margin,
     chances_to_settle,
@@ -124,6 +125,17 @@ class Contest:
             return "undecided"
         return verdict
 
+    def equivalent(self, a: str, b: str) -> bool:
+        """Return whether the verdict on two ranked ones is equivalent, for nearly nothing where it is not.
+
+        An interval holds its estimate, so estimates farther apart than the margin need no interval.
+        """
+        apart = abs(math.log(self.mean(a) / self.mean(b)))
+        if apart > math.log1p(self.by.margin) + NEGLIGIBLE:
+            return False
+        one, other = self.subjects[a], self.subjects[b]
+        return judge(one, other, self.by).verdict == "equivalent" and self.verdict(a, b) == "equivalent"
+
     def _unfair(self, a: str, b: str) -> str | None:
         return unfair(self.subjects[a].serving, self.subjects[b].serving, self.load, self.spelling)
 
@@ -183,10 +195,13 @@ def contest(
     out = sorted([*broken, *agreement.eliminated], key=lambda e: str(e["configuration"]))
     gone = {e["configuration"] for e in out}
     alive = tuple(sorted({c.configuration for c in cells} - gone))
-    table = rows(c for c in cells if c.configuration in alive)
+    own: dict[str, list[CellFiles]] = {name: [] for name in alive}
+    working_cells = [c for c in cells if c.configuration in own]
+    for cell in working_cells:
+        own[cell.configuration].append(cell)
+    table = rows(working_cells)
     hardware, environments = conditions(table), undeclared(cells, rules.version_of, gpus=rules.gpus)
     if rules.goodput is not None:
-        working_cells = [c for c in cells if c.configuration in alive]
         values = goodput_values(rules.goodput, rules.metric_weights, working_cells)
     else:
         values = metric_values(rules, table)
@@ -194,7 +209,7 @@ def contest(
         name: replace(
             _subject(
                 name,
-                [c for c in cells if c.configuration == name],
+                own[name],
                 values.get(name),
                 hardware.get(name, Conditions()),
             ),

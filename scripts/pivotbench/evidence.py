@@ -88,13 +88,18 @@ def read_cell(folder: Path) -> CellFiles:
 def evidence_folders(results: Path) -> list[Path]:
     """Return the folders of the cells that the races judged, in the order of phases and rounds.
 
-    Other files on disk, of configurations that the study no longer has, are not evidence.
+    Other files on disk are not evidence: of configurations that the study no longer has, or of rounds beyond
+    the race that ended the phase.
     """
     folders = []
     for phase in ("backends", "speculative"):
+        cells: list[tuple[int, str]] = []
         races = [read_json(path) for path in (results / "race").glob(f"{phase}.r*.json")]
-        last: dict[str, Any] = max(races, key=lambda race: int(race["round"]), default={"evidence": []})
-        cells = [(number, entry["configuration"]) for entry in last["evidence"] for number in entry["rounds"]]
+        for race in sorted(races, key=lambda race: int(race["round"])):
+            judged = race["evidence"]
+            cells = [(number, entry["configuration"]) for entry in judged for number in entry["rounds"]]
+            if race["ended"]:
+                break
         folders += [results / phase / name / f"r{number}" for number, name in sorted(cells)]
     return folders
 

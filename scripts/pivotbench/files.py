@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 
 def canonical_json(value: Any) -> str:
     """Return one spelling for equal values: sorted keys, no spaces, no NaN.
@@ -59,5 +61,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Return the JSON value in ``path``; raises OSError or ValueError."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    """Return the JSON value in ``path``; raises OSError or ValueError.
+
+    What orjson is too strict for (an infinity in a model's config.json) is read as Python does.
+    """
+    data = path.read_bytes()
+    try:
+        return orjson.loads(data)
+    except ValueError:
+        return json.loads(data.decode("utf-8"))

@@ -64,7 +64,7 @@ def loads(
     ``base``: the backend that the first phase ended with; by the metric it stands for those equal to it.
     ``speculation``: the decision's entries; what they say of a pair at a load is not judged twice.
     """
-    names = state.eligible
+    names = frozenset(state.eligible)
     measured = _measured(rules, [row for row in rows if row["configuration"] in names])
     whole = next(iter(rules.metric_weights)) if len(rules.metric_weights) == 1 else None
     metric: Place = (whole, rules.metric_concurrency)

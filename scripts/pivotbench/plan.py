@@ -13,7 +13,6 @@ from pivotbench.evidence import read_cell
 from pivotbench.gpu import visible_gpus
 from pivotbench.installations import known_versions
 from pivotbench.preflight import preflight
-from pivotbench.results import STAGES
 
 
 def plan(campaign: Campaign) -> list[str]:
@@ -65,7 +64,7 @@ def _stored(campaign: Campaign) -> list[str]:
     if "backends" not in campaign.phases:
         return []
     first = campaign.cells("backends", campaign.contenders("backends", None), 1)
-    held = [c for c in first if all(c.file(s).is_file() and campaign.stale(s, c) is None for s in STAGES)]
+    held = [cell for cell in first if campaign.holds(cell)]
     return [f"{len(held)} of {len(first)} cells of the first round are there and hold"] if held else []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.campaign import Campaign
-from pivotbench.cells import Cell
+from pivotbench.cells import PHASES, Cell
 from pivotbench.files import read_json
 
 Race = dict[str, Any]
@@ -49,6 +49,12 @@ class Rounds:
         base = self.base() if phase == "speculative" else None
         return self.campaign.cells(phase, self.campaign.contenders(phase, base), 1)
 
+    def before(self, phase: str, number: int) -> list[str]:
+        """Return the race files that a race is judged with: the last one, or those of phase one."""
+        if number > 1:
+            return [str(self.campaign.race_file(phase, number - 1))]
+        return self.race_files(p for p in self.campaign.phases if PHASES.index(p) < PHASES.index(phase))
+
     def race_files(self, phases: Iterable[str]) -> list[str]:
         """Return the race files of some phases, in order."""
         return [
@@ -77,6 +83,21 @@ def stored_rounds(campaign: Campaign) -> Rounds:
         return race
 
     return Rounds(campaign, read)
+
+
+def standing_races(campaign: Campaign) -> frozenset[Path]:
+    """Return the stored races whose cells all hold, up to the first that has one to be made or made anew.
+
+    What they ask for is there, so they may be read before it is known whether they are to be judged anew.
+    """
+    stored = stored_rounds(campaign)
+    standing: set[Path] = set()
+    for phase in campaign.phases:
+        for number in range(1, len(stored.told(phase)) + 1):
+            if not all(campaign.holds(cell) for cell in stored.asked(phase, number)):
+                return frozenset(standing)
+            standing.add(campaign.race_file(phase, number))
+    return frozenset(standing)
 
 
 def base_memory(campaign: Campaign) -> Path:

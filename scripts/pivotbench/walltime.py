@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from pivotbench.client.open_loop import SLOW_TOKEN_SECONDS
+from pivotbench.pace import SLOW_TOKEN_SECONDS
 from pivotbench.results import Stage
 from pivotbench.study import Study
 from pivotbench.study.throughput import Throughput, Workload

@@ -18,6 +18,7 @@ from pivotbench.charts.figures import NO_BREAK
 from pivotbench.decision import SCHEMA
 from pivotbench.errors import UserError
 from pivotbench.evidence import evidence_folders
+from pivotbench.files import write_json
 from pivotbench.report import render
 from pivotbench.report.answers import answer_tables
 from pivotbench.report.inputs import read_inputs
@@ -269,6 +270,10 @@ def test_only_what_a_race_judged_is_evidence(tmp_path: Path) -> None:
     stray = results / "backends" / "not-in-the-study" / "r1"
     stray.mkdir(parents=True)
     folders = evidence_folders(results)
+    judged = [{"configuration": "x", "rounds": [9]}]
+    beyond = {"phase": "backends", "round": 9, "ended": True, "evidence": judged}
+    write_json(results / "race" / "backends.r9.json", beyond)
+    assert evidence_folders(results) == folders, "rounds of before the limit was lowered are none"
     assert stray not in folders
     assert len(read_inputs(results).cells) == len(folders) > 10
 

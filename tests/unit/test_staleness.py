@@ -35,52 +35,50 @@ def failed(kind: str) -> dict[str, Any]:
 
 
 def test_a_result_of_the_same_settings_and_machine_holds(tmp_path: Path) -> None:
-    assert Judge(ENVIRONMENT, gpus=0).stale("launch", stored(tmp_path), "f") is None
+    assert Judge(ENVIRONMENT, gpus=0).stale(stored(tmp_path), "f") is None
 
 
 def test_a_missing_result_is_not_stale(tmp_path: Path) -> None:
-    assert Judge(ENVIRONMENT, gpus=0).stale("launch", tmp_path / "launch.json", "f") is None
+    assert Judge(ENVIRONMENT, gpus=0).stale(tmp_path / "launch.json", "f") is None
 
 
 def test_other_settings_an_unreadable_file_and_another_machine_make_it_stale(tmp_path: Path) -> None:
-    assert "settings" in str(Judge(ENVIRONMENT, gpus=0).stale("launch", stored(tmp_path), "g"))
+    assert "settings" in str(Judge(ENVIRONMENT, gpus=0).stale(stored(tmp_path), "g"))
     other = ENVIRONMENT | {"engine_version": "2"}
-    assert "engine version was 1, is 2" in str(Judge(other, gpus=0).stale("launch", stored(tmp_path), "f"))
+    assert "engine version was 1, is 2" in str(Judge(other, gpus=0).stale(stored(tmp_path), "f"))
     half = tmp_path / "half.json"
     half.write_text('{"schema": "pivotbench/la')
-    assert "readable" in str(Judge(ENVIRONMENT, gpus=0).stale("launch", half, "f"))
+    assert "readable" in str(Judge(ENVIRONMENT, gpus=0).stale(half, "f"))
 
 
 def test_where_servers_run_elsewhere_the_stored_environment_stands(tmp_path: Path) -> None:
-    assert Judge(None, gpus=0).stale("launch", stored(tmp_path), "f") is None
+    assert Judge(None, gpus=0).stale(stored(tmp_path), "f") is None
 
 
 def test_a_processor_does_not_matter_to_a_server_on_gpus(tmp_path: Path) -> None:
     gpu = {"gpus": [{"name": "H200"}], "driver": "1"}
     path = stored(tmp_path, environment=ENVIRONMENT | gpu)
     present = ENVIRONMENT | gpu | {"cpu_model": "another"}
-    assert Judge(present, gpus=1).stale("launch", path, "f") is None
+    assert Judge(present, gpus=1).stale(path, "f") is None
     assert "driver" in str(
-        Judge(present | {"driver": "2"}, gpus=1).stale(
-            "launch", stored(tmp_path, environment=ENVIRONMENT | gpu), "f"
-        )
+        Judge(present | {"driver": "2"}, gpus=1).stale(stored(tmp_path, environment=ENVIRONMENT | gpu), "f")
     )
 
 
 def test_transient_failures_are_tried_again_and_deterministic_ones_on_demand(tmp_path: Path) -> None:
-    assert Judge(None, gpus=0).stale("launch", stored(tmp_path, **failed("transient")), "f")
+    assert Judge(None, gpus=0).stale(stored(tmp_path, **failed("transient")), "f")
     path = stored(tmp_path, **failed("deterministic"))
-    assert Judge(None, gpus=0).stale("launch", path, "f") is None
-    assert Judge(None, gpus=0, retry_all=True).stale("launch", path, "f")
+    assert Judge(None, gpus=0).stale(path, "f") is None
+    assert Judge(None, gpus=0, retry_all=True).stale(path, "f")
 
 
 def test_what_this_run_made_is_not_judged_again(tmp_path: Path) -> None:
     judge = Judge(None, gpus=0)
     path = stored(tmp_path, **failed("transient"))
-    assert judge.stale("launch", path, "f")
+    assert judge.stale(path, "f")
     stored(tmp_path, **failed("transient"))
     os.utime(path, ns=(1, 1))
-    assert judge.stale("launch", path, "f") is None, "or the same run would try for ever"
+    assert judge.stale(path, "f") is None, "or the same run would try for ever"
 
 
 def test_another_image_or_other_packages_are_another_engine() -> None:

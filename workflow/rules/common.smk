@@ -7,8 +7,7 @@ ROOT = Path(workflow.basedir)
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
 
 from bridge import Bridge
-from pivotbench.cells import stage_files
-from pivotbench.files import read_json
+from pivotbench.cells import last_files, stage_files
 from pivotbench.rounds import Rounds, stored_rounds
 from pivotbench.turns import TURNS, turn
 from pivotbench.walltime import stage_minutes
@@ -69,19 +68,21 @@ def launch_priority(wildcards):
 
 
 def read_race(phase, round):
-    """A race's verdict; Snakemake runs the race first where it has none."""
+    """A race's verdict; Snakemake runs the race first where it has none that stands."""
     bridge.settle()
-    return read_json(Path(checkpoints.race.get(phase=phase, round=round).output[0]))
+    race = campaign.race_file(phase, round)
+    if race not in bridge.standing:
+        checkpoints.race.get(phase=phase, round=round)
+    return bridge.race(race)
 
 
 rounds = stored_rounds(campaign) if FROZEN else Rounds(campaign, read_race)
 
 
 def race_cells(wildcards):
-    """The cells a race judges, and the race before it."""
-    number = int(wildcards.round)
-    before = [str(campaign.race_file(wildcards.phase, number - 1))] if number > 1 else []
-    return before + stage_files(rounds.asked(wildcards.phase, number))
+    """The cells a race judges, and the races before it."""
+    race = wildcards.phase, int(wildcards.round)
+    return rounds.before(*race) + last_files(rounds.asked(*race))
 
 
 def backend_races(wildcards):
@@ -95,9 +96,10 @@ def race_files(wildcards):
 
 
 def evidence_files(wildcards):
-    """Every race, and every stage file that a race asked for; of stored results those that are there."""
-    files = stage_files(rounds.evidence())
-    return rounds.race_files(campaign.phases) + (bridge.readable(files) if FROZEN else files)
+    """Every race, and every cell that a race asked for; of stored results the stage files that are there."""
+    cells = rounds.evidence()
+    files = bridge.readable(stage_files(cells)) if FROZEN else last_files(cells)
+    return rounds.race_files(campaign.phases) + files
 
 
 onstart:

@@ -85,7 +85,7 @@ def answer_distance(
 
 def _mean(launches: Sequence[Followed]) -> tuple[list[float], frozenset[int]]:
     values = [
-        fmean(max(value, LEAST_NATS) for value in place)
+        fmean([max(value, LEAST_NATS) for value in place])
         for place in zip(*(launch.logprobs for launch in launches), strict=False)
     ]
     return values, frozenset().union(*(launch.at_most for launch in launches))

@@ -22,12 +22,11 @@ from pivotbench.client.loop import Errand, Loop
 from pivotbench.client.request import Exchange, in_chat_form
 from pivotbench.client.schedule import Schedule
 from pivotbench.client.warmup import WarmUp
+from pivotbench.pace import SLOW_TOKEN_SECONDS
 
 # More streams than that are no server's load but a queue without end, and files and memory of the client.
 MOST_IN_FLIGHT = 4096
 AHEAD_SECONDS = 1.0
-# A slow answer by what people read: how many requests a rate keeps in flight is reckoned with it.
-SLOW_TOKEN_SECONDS = 0.1
 
 
 class OpenLoop(Loop):
