@@ -11,13 +11,14 @@ CLUSTER := .venv/cluster.txt
 SGLANG_CLIENTS := .venv-bench/bench-client.txt
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 
-.PHONY: help demo test lint generated clean engine cluster bench-detectors bench-client
+.PHONY: help demo test lint generated clean engine cluster soak bench-detectors bench-client
 
 help:
 	@echo "make demo    find the best configuration of a small model on this machine (config/config.yaml)"
 	@echo "make test    check style and types, then run every test"
 	@echo "make cluster add what a run on a cluster needs (docs/clusters.md)"
 	@echo "make lint    check style and types alone"
+	@echo "make soak    kill runs at random points (SOAK_SEED=1); a rerun must end with the same files, nothing left"
 	@echo "make bench-detectors   what the detectors of garbage find and miss in a labelled corpus"
 	@echo "make bench-client   our load client against SGLang's two: what each can carry, what each gets wrong"
 	@echo "make bench-decision    simulated campaigns through the real rules, beside what peers do"
@@ -45,6 +46,9 @@ lint: $(TOOLS)
 generated: $(CONTROLLER)
 	@for module in study.schema study.reference decision_model changes.model measurements troubleshooting; do \
 		PYTHONPATH=scripts $(BIN)/python -m pivotbench.$$module || exit; done
+
+soak: $(TOOLS)
+	@PYTHONPATH=scripts:tests $(BIN)/python -m faults.soak
 
 bench-detectors: $(CONTROLLER)
 	@PYTHONPATH=scripts $(BIN)/python -m benchmarks.detectors

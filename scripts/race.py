@@ -6,9 +6,9 @@ from pathlib import Path
 from pivotbench.command import campaign_of, run
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.evidence import read_cell
-from pivotbench.files import read_json, write_json
+from pivotbench.files import write_json
 from pivotbench.racing import judge_round
-from pivotbench.rounds import base_memory, stored_rounds
+from pivotbench.rounds import base_memory, remembered_base, stored_rounds
 
 
 def main() -> None:
@@ -23,17 +23,16 @@ def main() -> None:
     cells = [cell for n in range(1, asked.round + 1) for cell in rounds.asked(asked.phase, n)]
     earlier = [] if asked.phase == "backends" else rounds.told("backends")
     earlier += rounds.told(asked.phase)[: asked.round - 1]
-    memory = base_memory(campaign)
     race = judge_round(
         DecisionRules.from_study(campaign.study),
         asked.phase,
         asked.round,
         [read_cell(cell.folder) for cell in cells],
         earlier,
-        read_json(memory)["base"] if memory.is_file() else None,
+        remembered_base(campaign),
     )
     if race["base"] is not None:
-        write_json(memory, {"base": race["base"]})
+        write_json(base_memory(campaign), {"base": race["base"]})
     write_json(asked.output, race)
     print("\n".join(race["log"]))
 

@@ -18,6 +18,7 @@ from cluster import refuse_two_runs, speak_for_slurm
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
 from pivotbench.changes.folder import read_pair
+from pivotbench.damage import damaged_files
 from pivotbench.errors import UserError
 from pivotbench.files import read_json
 from pivotbench.lease.ensure import stop
@@ -104,6 +105,10 @@ class Bridge:
                     sys.exit(f"error: {error}")
             sweep_stale()
             self._run_lock = _heal_locks(Path(".snakemake"))
+        if workflow.is_main_process:
+            for path in damaged_files(self.campaign.results):
+                workflow.dag.forcefiles.add(str(path))
+                print(f"{path} is made anew: it cannot be read", file=sys.stderr)
         if not (self.frozen or workflow.dag.forcerules or workflow.dag.forcefiles):
             # Each checkpoint that Snakemake has to wait for costs it several walks over the whole graph.
             self.standing = standing_races(self.campaign)
@@ -188,7 +193,10 @@ class Bridge:
         stop(owner=self.owner, grace_seconds=HURRIED_GRACE_SECONDS)
         decision = self.campaign.results / "decision.json"
         if decision.is_file() and not any(self.compared):
-            decided = read_json(decision)
+            try:
+                decided = read_json(decision)
+            except ValueError:  # damaged, and this run made no new one
+                return
             if decided.get("schema") != DECISION_SCHEMA:  # of another version, and this run made no new one
                 return
             print(terminal_summary(decided), file=sys.stderr)

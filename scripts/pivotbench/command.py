@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pivotbench.campaign import Campaign
-from pivotbench.errors import UserError
+from pivotbench.errors import UserError, write_fault
 from pivotbench.study import load_study
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,4 +35,9 @@ def run(main: Callable[[], None]) -> None:
         main()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        if (fault := write_fault(error)) is None:
+            raise
+        print(f"error: {fault}", file=sys.stderr)
         sys.exit(2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -36,18 +38,27 @@ def sha256_of_file(path: Path) -> str:
 def write_bytes(path: Path, data: bytes) -> None:
     """Write ``data`` so that a reader sees the old file or the new one, never a part.
 
-    The bytes are on disk before the name points at them, so a power cut cannot leave an empty file.
+    The bytes are on disk before the name points at them, so a power cut cannot leave an empty file. Parts
+    left by writers that were killed go. Raises OSError that names ``path``.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with partial.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+            if not Path(f"/proc/{left.suffixes[-2][1:]}").exists():
+                left.unlink(missing_ok=True)
+        try:
+            with partial.open("wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            partial.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write_text(path: Path, text: str) -> None:

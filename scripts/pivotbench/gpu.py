@@ -88,6 +88,21 @@ def memory_used_mib(uuids: list[str]) -> dict[str, int]:
         }
 
 
+def processes_on(uuids: Sequence[str]) -> list[int]:
+    """Return the pids that compute on these GPUs; none without NVML, or where it does not tell."""
+    with nvml() as library:
+        if library is None:
+            return []
+        found: set[int] = set()
+        for uuid in uuids:
+            try:
+                device = library.nvmlDeviceGetHandleByUUID(uuid)
+                found |= {p.pid for p in library.nvmlDeviceGetComputeRunningProcesses(device)}
+            except library.NVMLError:
+                continue
+        return sorted(found)
+
+
 def driver_version() -> str | None:
     """Return the driver's version, or None without NVML."""
     with nvml() as library:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ TRANSIENT_CODES = frozenset(
         "launch_timeout",
         "leaked",
         "slot_refused",
+        "supervisor_failed",
         "server_died",
         "nccl_timeout",
         "watchdog",
@@ -87,6 +88,12 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+def later(started: str, seconds: float) -> str:
+    """Return the time so many seconds after ``started``, whatever has been done to the clock meanwhile."""
+    moment = datetime.fromisoformat(started) + timedelta(seconds=seconds)
+    return moment.isoformat(timespec="milliseconds")
+
+
 def write_stage(
     path: Path,
     *,
@@ -95,6 +102,7 @@ def write_stage(
     fingerprint: str,
     cell: dict[str, Any],
     started: str,
+    ended: str,
     server: dict[str, Any] | None,
     reason: Reason | None = None,
     secrets: Sequence[str] = (),
@@ -111,7 +119,7 @@ def write_stage(
                 "fingerprint": fingerprint,
                 "cell": cell,
                 "started": started,
-                "ended": now(),
+                "ended": ended,
                 "server": server,
                 **body,
             },

@@ -9,6 +9,7 @@ from typing import Any
 
 from pivotbench.campaign import Campaign
 from pivotbench.cells import PHASES, Cell
+from pivotbench.errors import UserError
 from pivotbench.files import read_json
 
 Race = dict[str, Any]
@@ -75,11 +76,14 @@ class Rounds:
 
 
 def stored_rounds(campaign: Campaign) -> Rounds:
-    """Return the races as they lie on disk."""
+    """Return the races as they lie on disk; reading one that is damaged raises UserError."""
 
     def read(phase: str, number: int) -> Race | None:
         path = campaign.race_file(phase, number)
-        race: Race | None = read_json(path) if path.is_file() else None
+        try:
+            race: Race | None = read_json(path) if path.is_file() else None
+        except ValueError:
+            raise UserError(f"{path}: not JSON: remove it and run again") from None
         return race
 
     return Rounds(campaign, read)
@@ -103,3 +107,12 @@ def standing_races(campaign: Campaign) -> frozenset[Path]:
 def base_memory(campaign: Campaign) -> Path:
     """Return where the base of phase two is remembered from run to run."""
     return campaign.results / "race" / "base.json"
+
+
+def remembered_base(campaign: Campaign) -> str | None:
+    """Return the base of phase two in earlier runs, None where none is remembered, or no longer readable."""
+    try:
+        base: str | None = read_json(base_memory(campaign))["base"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return base

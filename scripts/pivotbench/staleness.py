@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.host import difference
-from pivotbench.results import PREFLIGHT_REFUSED
+from pivotbench.results import PREFLIGHT_REFUSED, STAGES
 from pivotbench.stage_files import read_stage
 
 
@@ -81,6 +81,8 @@ class Judge:
         moved = None
         if path.stem == "launch" and self.environment is not None:
             moved = difference(result["environment"], self.environment, gpus=self.gpus)
+        if result["status"] == "skipped" and _well_before(path):
+            moved = "what it was skipped for is no longer so"
         failure = result["reason"] if result["status"] == "failed" else None
         return _Told(True, result["fingerprint"], failure, moved)
 
@@ -88,3 +90,10 @@ class Judge:
         if told.failure is not None and (told.failure["kind"] == "transient" or self.retry_all):
             return f"{told.failure['code']} may not happen again"
         return None
+
+
+def _well_before(path: Path) -> bool:
+    """Return whether all earlier stages of the cell went well: a run was killed before this one."""
+    names: list[str] = [*STAGES]
+    earlier = [read_stage(path.with_name(f"{name}.json")) for name in names[: names.index(path.stem)]]
+    return all(result is not None and result["status"] == "ok" for result in earlier)

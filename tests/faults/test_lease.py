@@ -6,112 +6,30 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import scripted
-from pivotbench.lease.ensure import Server, ensure, final_record, new_launch_id, record_path, stop
-from pivotbench.lease.locks import DeviceLocks
-from pivotbench.lease.processes import Identity, marked_processes
-from pivotbench.lease.state import LaunchOrder, Record, live_launches, read_handle
-
-RELEASE_SECONDS = 10.0
-
-
-def order(
-    folder: Path, *script: str, key: str = "cell", owner: str | None = None, **limits: float
-) -> LaunchOrder:
-    launch_id = new_launch_id()
-    logs = folder / "logs"
-    flags = {"script-events": str(folder / "events")}
-    return LaunchOrder(
-        launch_id=launch_id,
-        key=key,
-        owner=owner or str(Identity.own()),
-        engine="sglang",
-        python=str(scripted.PYTHON),
-        model="scripted/model",
-        flags=flags | ({"script": list(script)} if script else {}),
-        env={},
-        gpus=0,
-        log=str(logs / "launch.log"),
-        record=str(record_path(logs, launch_id)),
-        launch_timeout_seconds=limits.get("launch_timeout_seconds", 20.0),
-        slot_wait_seconds=limits.get("slot_wait_seconds", 30.0),
-    )
-
-
-def quiet(_: str) -> None:
-    pass
-
-
-LEASED: list[Server] = []
-
-
-def launched(folder: Path, *script: str, key: str = "cell", owner: str | None = None) -> Server:
-    server = ensure(order(folder, *script, key=key, owner=owner), quiet)
-    assert isinstance(server, Server), server
-    LEASED.append(server)
-    return server
-
-
-def until(claim: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if claim():
-            return True
-        time.sleep(0.05)
-    return claim()
-
-
-def ours(folder: Path) -> list[Identity]:
-    """Server processes started under this folder's locks, those with a cleaned environment included."""
-    pids = {event.pid for event in scripted.read_events(folder / "events")}
-    marked = [p for p, value in marked_processes().items() if str(folder) in value]
-    return marked + [i for pid in pids if (i := Identity.of(pid))]
-
-
-def device_is_free(folder: Path) -> bool:
-    locks = DeviceLocks(["cpu"], 1, folder / "locks")
-    free = locks.try_acquire()
-    locks.release()
-    return free
-
-
-def all_released(folder: Path) -> bool:
-    return not ours(folder) and device_is_free(folder) and not any((folder / "locks" / "launches").iterdir())
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("PIVOTBENCH_LOCKS", str(tmp_path / "locks"))
-    monkeypatch.setenv("PIVOTBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("PIVOTBENCH_TEST_PYTHON", sys.executable)
-    yield tmp_path
-    while LEASED:
-        LEASED.pop().release()
-    stop(grace_seconds=0.5)
-    assert until(lambda: not ours(tmp_path), RELEASE_SECONDS)
-
-
-@pytest.fixture
-def other_owner() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that stands for another Snakemake run."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
-    yield process
-    process.kill()
-    process.wait()
-
-
-def identity(process: subprocess.Popen[bytes]) -> str:
-    found = Identity.of(process.pid)
-    assert found is not None
-    return str(found)
+from faults.leases import (
+    LEASED,
+    RELEASE_SECONDS,
+    all_released,
+    device_is_free,
+    guard_of,
+    identity,
+    launched,
+    order,
+    ours,
+    quiet,
+    until,
+)
+from pivotbench.lease.ensure import Server, ensure, final_record, stop
+from pivotbench.lease.processes import Identity
+from pivotbench.lease.state import Record, hidden_folder, live_launches, read_handle
+from pivotbench.lease.sweep import sweep_stale
 
 
 def test_a_live_server_is_attached_to_and_not_started_twice(folder: Path) -> None:
@@ -210,23 +128,6 @@ def test_a_killed_supervisor_is_swept_up_after_by_its_guard(folder: Path) -> Non
     assert (record.why, record.released) == ("supervisor_killed", True)
 
 
-def guards() -> list[Identity]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if len(words) > 2 and words[1].endswith(b"/guard.py") and (i := Identity.of(int(entry.name))):
-                found.append(i)
-    return found
-
-
-def guard_of(handle_supervisor: str) -> list[Identity]:
-    return [g for g in guards() if handle_supervisor.encode() in Path(f"/proc/{g.pid}/cmdline").read_bytes()]
-
-
 def test_a_killed_guard_is_replaced(folder: Path) -> None:
     launched(folder)
     [(_, handle)] = list(live_launches())
@@ -281,3 +182,66 @@ def test_a_server_that_dies_in_use_is_told_from_one_that_was_stopped(folder: Pat
     assert record is not None
     assert record.reason is not None
     assert (record.why, record.reason["code"]) == ("died", "server_died")
+
+
+def killed_watch(server: Server) -> None:
+    """Kill a server's guard and supervisor at once."""
+    [handle] = [handle for _, handle in live_launches() if handle.launch_id == server.launch_id]
+    assert handle.guard is not None
+    for watcher in (handle.guard, handle.supervisor):
+        os.kill(Identity.parse(watcher).pid, signal.SIGKILL)
+    assert until(lambda: not handle.watched(), RELEASE_SECONDS)
+
+
+def test_a_stage_whose_servers_whole_watch_was_killed_ends_and_records_it_without_waiting(
+    folder: Path,
+) -> None:
+    server = launched(folder, "orphans=1")
+    killed_watch(server)
+    record = final_record(server)
+    assert record is not None
+    assert (record.why, record.released) == ("supervisor_killed", True)
+    assert all_released(folder)
+
+
+def test_a_stop_ends_a_server_whose_whole_watch_was_killed(folder: Path) -> None:
+    server = launched(folder, "orphans=1")
+    server.release()
+    killed_watch(server)
+    assert stop(key="cell") == [server.launch_id]
+    assert all_released(folder)
+    record = final_record(server)
+    assert record is not None and record.released
+
+
+def test_a_supervisor_killed_before_it_spoke_is_a_result(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dies = folder / "dies.py"
+    dies.write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    monkeypatch.setattr("pivotbench.lease.ensure.SUPERVISE", dies)
+    outcome = ensure(order(folder), quiet)
+    assert isinstance(outcome, Record) and outcome.reason is not None
+    assert (outcome.reason["code"], outcome.reason["kind"]) == ("server_died", "transient")
+    assert not any((folder / "locks" / "launches").iterdir())
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_launch_folder_whose_maker_was_killed_half_way_is_forgotten(
+    other_owner: subprocess.Popen[bytes],
+) -> None:
+    made = hidden_folder("0123456789ab")
+    made.mkdir(parents=True)
+    theirs = made.with_name(f".aaaaaaaaaaaa@{identity(other_owner)}")
+    theirs.mkdir()
+    gone = made.with_name(".bbbbbbbbbbbb@1:1")
+    gone.mkdir()
+    sweep_stale()
+    assert (made.is_dir(), theirs.is_dir(), gone.is_dir()) == (True, True, False)
+
+
+def test_a_port_stolen_between_choice_and_bind_is_a_reason_that_may_not_happen_again(folder: Path) -> None:
+    outcome = ensure(order(folder, "port-stolen"), quiet)
+    assert isinstance(outcome, Record) and outcome.reason is not None
+    assert (outcome.reason["code"], outcome.reason["kind"]) == ("port_in_use", "transient")
+    assert all_released(folder)

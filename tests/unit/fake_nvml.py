@@ -28,6 +28,7 @@ class FakeGpu:
     memory_bytes: int | None = 100 << 30
     utilization: int | None = 97
     reasons: int | None = 0
+    pids: tuple[int, ...] = ()
 
 
 @dataclass
@@ -36,6 +37,7 @@ class FakeNvml:
 
     gpus: dict[str, FakeGpu]
     open: int = 0
+    NVMLError: type[Exception] = NVMLError
     NVML_SUCCESS: int = NVML_SUCCESS
     NVML_CLOCK_SM: int = 1
     NVML_CLOCK_MEM: int = 2
@@ -55,6 +57,27 @@ class FakeNvml:
             raise NVMLError("not found")
         return self.gpus[uuid]
 
+    def nvmlDeviceGetCount(self) -> int:
+        return len(self.gpus)
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> FakeGpu:
+        return list(self.gpus.values())[index]
+
+    def nvmlDeviceGetUUID(self, gpu: FakeGpu) -> str:
+        return next(uuid for uuid, each in self.gpus.items() if each is gpu)
+
+    def nvmlDeviceGetName(self, _gpu: FakeGpu) -> str:
+        return "Paper GPU"
+
+    def nvmlDeviceGetCudaComputeCapability(self, _gpu: FakeGpu) -> tuple[int, int]:
+        return 12, 0
+
+    def nvmlSystemGetDriverVersion(self) -> str:
+        return "580.0"
+
+    def nvmlDeviceGetComputeRunningProcesses(self, gpu: FakeGpu) -> list[Any]:
+        return [SimpleNamespace(pid=pid) for pid in gpu.pids]
+
     def nvmlDeviceGetPowerUsage(self, gpu: FakeGpu) -> int:
         return supported(gpu.power_mw)
 
@@ -70,7 +93,7 @@ class FakeNvml:
         return supported(gpu.temperature)
 
     def nvmlDeviceGetMemoryInfo(self, gpu: FakeGpu) -> Any:
-        return SimpleNamespace(used=supported(gpu.memory_bytes))
+        return SimpleNamespace(used=supported(gpu.memory_bytes), total=96 << 30)
 
     def nvmlDeviceGetUtilizationRates(self, gpu: FakeGpu) -> Any:
         return SimpleNamespace(gpu=supported(gpu.utilization))

@@ -114,6 +114,7 @@ def test_the_factory_writes_the_keys_that_stages_write(tmp_path: Path) -> None:
         fingerprint="f",
         cell={},
         started="s",
+        ended="e",
         server=None,
         reason=UNSUPPORTED,
     )

@@ -90,3 +90,13 @@ def test_another_image_or_other_packages_are_another_engine() -> None:
 
 def test_results_from_before_packages_were_recorded_still_hold() -> None:
     assert difference(ENVIRONMENT, ENVIRONMENT | {"packages": {"torch": "2.11.0"}}, gpus=0) is None
+
+
+def test_a_skipped_stage_holds_only_while_an_earlier_one_is_not_well(tmp_path: Path) -> None:
+    reason = {"code": "server_died", "kind": "transient", "message": ""}
+    skipped = stored(tmp_path, schema="pivotbench/smoke/1", status="skipped", reason=reason)
+    skipped.rename(tmp_path / "smoke.json")
+    stored(tmp_path, **failed("deterministic"))
+    assert Judge(ENVIRONMENT, gpus=0).stale(tmp_path / "smoke.json", "f") is None
+    stored(tmp_path)
+    assert "no longer so" in str(Judge(ENVIRONMENT, gpus=0).stale(tmp_path / "smoke.json", "f"))

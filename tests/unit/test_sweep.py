@@ -32,4 +32,4 @@ def test_a_swept_launch_is_released_only_when_its_gpu_memory_is_back(
     sweep.sweep_launch(folder)
     told = read_record(record)
     assert told is not None and told.released is released
-    assert told.memory == {"before_mib": {"GPU-1": 0}, "after_mib": {"GPU-1": left_mib}}
+    assert (told.memory["before_mib"], told.memory["after_mib"]) == ({"GPU-1": 0}, {"GPU-1": left_mib})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pivotbench import containers
 from pivotbench.containers import Container
-from pivotbench.lease.processes import Identity, descendants, end, marked, reap
+from pivotbench.lease.processes import Identity, descendants, end, marked, named, reap
 from pivotbench.lease.state import LaunchOrder, marker_value
 
 _FIRST: dict[str, Identity | None] = {}
@@ -15,7 +15,7 @@ _FIRST: dict[str, Identity | None] = {}
 
 @dataclass(frozen=True)
 class Ended:
-    """The steps taken, with the seconds each was given, and what is left: processes, a container."""
+    """The steps taken, with the seconds each was given, and what is left, by name: processes, a container."""
 
     signals: tuple[tuple[str, float], ...]
     left: tuple[str, ...]
@@ -58,7 +58,7 @@ def end_launch(
     container, name = Container.from_json(order.container), containers.name_of(order.launch_id)
     steps = containers.end(container, name, grace_seconds=grace_seconds) if container else []
     ending = end(find, grace_seconds=0 if steps else grace_seconds, collect=collect)
-    left = [str(process) for process in ending.left]
+    left = [named(process) for process in ending.left]
     if container is not None:
         containers.remove(container, name)
         left += [f"container {name}"] if containers.exists(container, name) else []

@@ -15,18 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.engines import get_engine
+from pivotbench.errors import UserError
 from pivotbench.files import write_json
-from pivotbench.lease.locks import try_lock
+from pivotbench.lease.locks import share, try_lock
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import (
     Handle,
     LaunchOrder,
     Record,
+    hidden_folder,
+    launch_folders,
     launches_folder,
     live_launches,
     read_handle,
     read_record,
 )
+from pivotbench.lease.sweep import sweep_launch
 from pivotbench.redaction import redacted_log_line, secrets_of
 
 SUPERVISE = Path(__file__).resolve().parents[2] / "supervise.py"
@@ -145,7 +149,7 @@ def _launch(order: LaunchOrder, progress: Callable[[str], None]) -> Server | Rec
             )
         if supervisor.poll() is not None:
             os.close(lease)
-            return _wait_for_record(order, folder)
+            return _record_of(order, folder, killed=supervisor.returncode < 0)
         quiet_seconds = time.monotonic() - said
         if quiet_seconds > SAY_SECONDS:
             waiting = handle is not None and handle.state == "waiting"
@@ -159,33 +163,48 @@ def _launch(order: LaunchOrder, progress: Callable[[str], None]) -> Server | Rec
 def _place_order(order: LaunchOrder) -> tuple[Path, int]:
     """Make the launch's folder, with the order and our lease in it before anybody can see it."""
     root = launches_folder()
-    root.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(OSError):
-        root.chmod(0o1777)
-    hidden = root / f".{order.launch_id}"
+    share(root)
+    hidden = hidden_folder(order.launch_id)
     hidden.mkdir(mode=0o700)
-    write_json(hidden / "order.json", asdict(order))
-    lease = try_lock(hidden / "lease", shared=True)
-    assert lease is not None, "nobody else knows of this launch yet"
-    Path(order.record).parent.mkdir(parents=True, exist_ok=True)
-    return hidden.rename(root / order.launch_id), lease
+    try:
+        Path(order.record).parent.mkdir(parents=True, exist_ok=True)
+        write_json(hidden / "order.json", asdict(order))
+        lease = try_lock(hidden / "lease", shared=True)
+        assert lease is not None, "nobody else knows of this launch yet"
+        return hidden.rename(root / order.launch_id), lease
+    except OSError:
+        shutil.rmtree(hidden, ignore_errors=True)
+        raise
 
 
-def _wait_for_record(order: LaunchOrder, folder: Path) -> Record:
-    deadline = time.monotonic() + GUARD_SECONDS
-    while time.monotonic() < deadline:
+def _record_of(order: LaunchOrder, folder: Path, *, killed: bool) -> Record:
+    """Return the record of a launch whose supervisor is dead: its own, its guard's, or one of ours.
+
+    Raises UserError where it ended by itself and could write none.
+    """
+    record = _wait_for_record(Path(order.record), folder)
+    if record is None and killed:
+        sweep_launch(folder)
         record = read_record(Path(order.record))
-        if record is not None:
-            return record
-        if not (folder / "handle.json").exists():
-            break
-        time.sleep(POLL_SECONDS)
-    record = read_record(Path(order.record))
     if record is not None:
         return record
-    detail = _last_line(str(folder / "supervisor.log"), order)
+    detail = _last_line(str(folder / "supervisor.log"), order, 1000) or "it says nothing"
     shutil.rmtree(folder, ignore_errors=True)
-    raise RuntimeError(f"the supervisor of launch {order.launch_id} ended without a record: {detail}")
+    detail = detail.removeprefix("error: ")
+    raise UserError(f"the supervisor of launch {order.launch_id} ended without a record: {detail}")
+
+
+def _wait_for_record(path: Path, folder: Path) -> Record | None:
+    """Wait for a launch's record as long as somebody may write it; None where nobody has."""
+    deadline = time.monotonic() + GUARD_SECONDS
+    while time.monotonic() < deadline:
+        handle, record = read_handle(folder), read_record(path)
+        if record is not None:
+            return record
+        if handle is None or not handle.watched():
+            break
+        time.sleep(POLL_SECONDS)
+    return read_record(path)
 
 
 def _how_far(order: LaunchOrder) -> str:
@@ -198,24 +217,26 @@ def _how_far(order: LaunchOrder) -> str:
     return " | ".join(filter(None, [", ".join(phases), _last_line(order.log, order) or "no word yet"]))
 
 
-def _last_line(path: str, order: LaunchOrder) -> str:
+def _last_line(path: str, order: LaunchOrder, characters: int = 120) -> str:
     try:
         text = Path(path).read_bytes()[-4000:].decode(errors="replace")
     except OSError:
         return ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return redacted_log_line(lines[-1], secrets_of(order.secrets))[:120] if lines else ""
+    return redacted_log_line(lines[-1], secrets_of(order.secrets))[:characters] if lines else ""
 
 
 def final_record(server: Server) -> Record | None:
-    """Wait for the record of a server that is ending or has died; None where none appears."""
-    deadline = time.monotonic() + GUARD_SECONDS
-    while time.monotonic() < deadline:
+    """Wait for the record of a server that is ending or has died; None where none appears.
+
+    Where supervisor and guard were both killed, what they leave is ended and recorded here.
+    """
+    record = _wait_for_record(server.record_path, server._folder)
+    handle = read_handle(server._folder)
+    if record is None and handle is not None and not handle.watched():
+        sweep_launch(server._folder)
         record = read_record(server.record_path)
-        if record is not None:
-            return record
-        time.sleep(POLL_SECONDS)
-    return None
+    return record
 
 
 def stop(
@@ -225,20 +246,23 @@ def stop(
     grace_seconds: float | None = None,
     timeout_seconds: float = 90.0,
 ) -> list[str]:
-    """Ask for the end of every live server of this key and owner (None: of any) and wait for it.
+    """Ask for the end of every server of this key and owner (None: of any) and wait for it.
 
     ``grace_seconds`` between SIGTERM and SIGKILL; None: what the engine is usually given.
-    Returns the launch ids asked. A server in use by a stage ends when that stage is done.
+    Returns the launch ids asked. A server in use by a stage ends when that stage is done; one whose watch
+    was killed is ended here.
     """
     asked: list[tuple[Path, Handle]] = []
-    for folder, handle in live_launches():
-        if key in (None, handle.key) and owner in (None, handle.owner):
+    for folder in launch_folders():
+        handle = read_handle(folder)
+        if handle and key in (None, handle.key) and owner in (None, handle.owner):
             with contextlib.suppress(OSError):
                 write_json(folder / "stop", grace_seconds)
                 asked.append((folder, handle))
     deadline = time.monotonic() + timeout_seconds
-    while time.monotonic() < deadline and any(
-        Identity.parse(handle.supervisor).alive() for _, handle in asked
-    ):
+    while time.monotonic() < deadline and any(handle.watched() for _, handle in asked):
         time.sleep(POLL_SECONDS)
+    for folder, handle in asked:
+        if folder.is_dir() and not handle.watched():
+            sweep_launch(folder)
     return [handle.launch_id for _, handle in asked]

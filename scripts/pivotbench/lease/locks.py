@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pivotbench.errors import UserError
@@ -20,35 +20,53 @@ FOLDER_VARIABLE = "PIVOTBENCH_LOCKS"
 def lock_folder() -> Path:
     """Return the host-local folder of locks, created world-writable and sticky.
 
-    ``$PIVOTBENCH_LOCKS`` if set (absolute), else /run/lock/pivotbench, else /tmp/pivotbench.
-    Raises UserError where none can be used.
+    ``$PIVOTBENCH_LOCKS`` if set (absolute), else /run/lock/pivotbench, else /tmp/pivotbench. One that is
+    there is used before another is made, and never another instead of it: users who lock in different
+    folders do not keep out of each other's way. Raises UserError where none can be used.
     """
     told = os.environ.get(FOLDER_VARIABLE)
     if told and not Path(told).is_absolute():
         raise UserError(f"{FOLDER_VARIABLE}={told}: must be an absolute path on a local disk")
     candidates = [Path(told)] if told else [Path("/run/lock/pivotbench"), Path("/tmp/pivotbench")]
-    for folder in candidates:
+    for folder in [c for c in candidates if c.is_dir()] or candidates:
         try:
-            if not folder.is_dir():
-                folder.mkdir(parents=True, exist_ok=True)
-                folder.chmod(0o1777)
+            share(folder)
         except OSError:
             continue
         if os.access(folder, os.W_OK):
             return folder
+        raise UserError(f"{folder}: devices are locked here, and you may not write: chmod 1777 {folder}")
     tried = ", ".join(str(c) for c in candidates)
     raise UserError(f"no lock folder can be written (tried {tried}): set {FOLDER_VARIABLE} to a local folder")
 
 
+def share(folder: Path) -> None:
+    """Make a folder that every user may write to, at once: one killed half-way would shut the others out."""
+    if folder.is_dir():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    before = os.umask(0)
+    try:
+        folder.mkdir(mode=0o1777, exist_ok=True)
+    finally:
+        os.umask(before)
+
+
 def _open(path: Path) -> int:
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        # Without O_CREAT first: in a sticky folder the kernel refuses O_CREAT on another user's file.
-        return os.open(path, flags)
-    except FileNotFoundError:
-        descriptor = os.open(path, flags | os.O_CREAT, 0o666)
-        os.fchmod(descriptor, 0o666)
-        return descriptor
+    while True:
+        try:
+            # Without O_CREAT first: in a sticky folder the kernel refuses O_CREAT on another user's file.
+            return os.open(path, flags)
+        except FileNotFoundError:
+            pass
+        before = os.umask(0)
+        try:
+            return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:
+            continue  # another made it meanwhile
+        finally:
+            os.umask(before)
 
 
 def try_lock(path: Path, *, shared: bool = False) -> int | None:
@@ -74,9 +92,19 @@ def is_held(path: Path) -> bool:
 class DeviceLocks:
     """Locks on some of a host's devices, held until ``release`` or the death of every holder."""
 
-    def __init__(self, candidates: Sequence[str], count: int, folder: Path | None = None) -> None:
-        """Prepare to lock any ``count`` of ``candidates``; nothing is taken yet."""
+    def __init__(
+        self,
+        candidates: Sequence[str],
+        count: int,
+        folder: Path | None = None,
+        vacant: Callable[[str, int], bool] = lambda _device, _lock: True,
+    ) -> None:
+        """Prepare to lock any ``count`` of ``candidates``; nothing is taken yet.
+
+        ``vacant`` is asked of each device once it is locked, with the open lock: may it be used?
+        """
         self.folder = folder or lock_folder()
+        self.vacant = vacant
         self.candidates = sorted(candidates)
         self.count = count
         self.held: dict[str, int] = {}
@@ -93,10 +121,14 @@ class DeviceLocks:
         taken: dict[str, int] = {}
         for device in self.candidates:
             descriptor = try_lock(self._path(device, "lock"))
-            if descriptor is not None:
-                taken[device] = descriptor
-                if len(taken) == self.count:
-                    break
+            if descriptor is None:
+                continue
+            if not self.vacant(device, descriptor):
+                os.close(descriptor)
+                continue
+            taken[device] = descriptor
+            if len(taken) == self.count:
+                break
         if len(taken) == self.count:
             self.held = taken
             self._forget_wanting()

@@ -6,6 +6,8 @@ import random
 import socket
 from pathlib import Path
 
+from pivotbench.lease.processes import Identity, named
+
 FIRST_PORT = 16000
 
 
@@ -30,7 +32,26 @@ def port_is_closed(url: str | None) -> bool:
     """Return whether nothing accepts connections at the server's address any more."""
     if url is None:
         return True
-    host, port = url.removeprefix("http://").rstrip("/").rsplit(":", 1)
     with socket.socket() as probe:
         probe.settimeout(0.5)
-        return probe.connect_ex((host, int(port))) != 0
+        return probe.connect_ex(_address(url)) != 0
+
+
+def listeners(url: str) -> list[str]:
+    """Return who listens at the server's address, by name and pid, as far as this user may see."""
+    import psutil
+
+    try:
+        found = psutil.net_connections("tcp4")
+    except psutil.Error:
+        return []
+    _, port = _address(url)
+    pids = {
+        c.pid for c in found if c.pid and c.status == psutil.CONN_LISTEN and c.laddr and c.laddr.port == port
+    }
+    return [named(process) for pid in sorted(pids) if (process := Identity.of(pid))]
+
+
+def _address(url: str) -> tuple[str, int]:
+    host, port = url.removeprefix("http://").rstrip("/").rsplit(":", 1)
+    return host, int(port)

@@ -66,6 +66,15 @@ def _stat(pid: int) -> _Stat | None:
     return _Stat(state=fields[0], parent=int(fields[1]), start_ticks=int(fields[19]))
 
 
+def named(process: Identity) -> str:
+    """Return a process in words: its name and pid."""
+    try:
+        name = Path(f"/proc/{process.pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        name = "a process that has ended"
+    return f"{name} (pid {process.pid})"
+
+
 def _pids() -> list[int]:
     return [int(name) for entry in os.scandir("/proc") if (name := entry.name).isdigit()]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 
 from pivotbench.gpu import memory_used_mib
-from pivotbench.lease.ports import port_is_closed
+from pivotbench.lease.occupants import MEMORY_SLACK_MIB, holders
+from pivotbench.lease.ports import listeners, port_is_closed
 from pivotbench.lease.state import Record
 
 MEMORY_SECONDS = 30.0
-MEMORY_SLACK_MIB = 512
 PORT_SECONDS = 2.0
 
 
@@ -18,10 +18,13 @@ def prove_released(record: Record, url: str | None) -> None:
     before = record.memory.get("before_mib", {})
     after = wait_for_memory(before)
     record.memory["after_mib"] = after
+    if not memory_is_back(before, after):
+        record.memory["held_by"] = holders(list(before))
     deadline = time.monotonic() + PORT_SECONDS
     while not port_is_closed(url) and time.monotonic() < deadline:
         time.sleep(0.1)
     record.port_closed = port_is_closed(url)
+    record.port_held_by = listeners(url) if url and not record.port_closed else []
     record.released = record.port_closed and memory_is_back(before, after) and not record.processes_left
 
 

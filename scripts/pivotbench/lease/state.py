@@ -66,7 +66,8 @@ class Handle:
     """A launch as its supervisor sees it; ``processes`` are those of the server.
 
     ``before_mib`` is the memory in use on each GPU before the launch, by UUID. ``facts`` are known
-    once the server is ready: ready_seconds, phases, effective, command, memory.
+    once the server is ready: ready_seconds, phases, effective, command, memory. ``guard`` is the process
+    that ends the server should the supervisor be killed.
     """
 
     launch_id: str
@@ -79,6 +80,12 @@ class Handle:
     devices: list[str] = field(default_factory=list)
     before_mib: dict[str, int] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
+    guard: str | None = None
+
+    def watched(self) -> bool:
+        """Return whether somebody still looks after the launch: its supervisor, or after it the guard."""
+        watchers = [self.supervisor, *([self.guard] if self.guard else [])]
+        return any(Identity.parse(watcher).alive() for watcher in watchers)
 
 
 @dataclass
@@ -87,7 +94,7 @@ class Record:
 
     ``why`` says why it ended (stop, owner_gone, evicted, idle, failed, died, supervisor_killed);
     ``reason`` is a Reason's content where that was a failure. ``released`` is true when no
-    process, no port and no memory of the server is left.
+    process, no port and no memory of the server is left; who still has them is told by name and pid.
     """
 
     launch_id: str
@@ -108,6 +115,7 @@ class Record:
     teardown_seconds: float | None = None
     processes_left: list[str] = field(default_factory=list)
     port_closed: bool = True
+    port_held_by: list[str] = field(default_factory=list)
     memory: dict[str, Any] = field(default_factory=dict)
     released: bool = True
 
@@ -166,6 +174,20 @@ def launch_folders() -> list[Path]:
         return [f for f in entries if not f.name.startswith(".") and _ours(f)]
     except OSError:
         return []
+
+
+def hidden_folder(launch_id: str) -> Path:
+    """Return where a launch's folder is made ready by this process, before anybody can see it."""
+    return launches_folder() / f".{launch_id}@{Identity.own()}"
+
+
+def unfinished_folders() -> list[Path]:
+    """Return the launch folders whose maker was killed before they were ready."""
+    try:
+        hidden = [f for f in launches_folder().iterdir() if f.name.startswith(".") and _ours(f)]
+    except OSError:
+        return []
+    return [f for f in hidden if not Identity.parse(f.name.partition("@")[2]).alive()]
 
 
 def _ours(folder: Path) -> bool:

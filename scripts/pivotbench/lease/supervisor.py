@@ -8,11 +8,13 @@ nobody has used it for long.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import random
 import shutil
 import signal
+import sys
 import time
 import traceback
 from dataclasses import asdict
@@ -23,17 +25,18 @@ from pivotbench import containers
 from pivotbench.containers import Container
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import Engine
-from pivotbench.errors import UserError
+from pivotbench.errors import UserError, write_fault
 from pivotbench.files import read_json
 from pivotbench.gpu import device_variables, memory_used_mib, visible_gpus
 from pivotbench.lease.contained import contained
 from pivotbench.lease.death import as_the_log_tells, death_reason
 from pivotbench.lease.guard import start_guard
 from pivotbench.lease.locks import DeviceLocks, is_held, try_lock
+from pivotbench.lease.occupants import Occupant, clear, note, remains
 from pivotbench.lease.ports import free_port
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.readiness import Readiness
-from pivotbench.lease.release import prove_released
+from pivotbench.lease.release import memory_is_back, prove_released
 from pivotbench.lease.server_process import ServerProcess
 from pivotbench.lease.state import (
     HURRIED_GRACE_SECONDS,
@@ -65,7 +68,8 @@ class Supervisor:
         gpus = visible_gpus()
         candidates = [g.uuid for g in gpus] if order.gpus else ["cpu"]
         self.gpus = gpus
-        self.locks = DeviceLocks(candidates, order.gpus or 1)
+        self.locks = DeviceLocks(candidates, order.gpus or 1, vacant=self._vacant)
+        self.remains: dict[str, str] = {}
         self.handle = Handle(order.launch_id, order.key, order.owner, str(Identity.own()), "waiting")
         self.record = Record(
             order.launch_id, order.key, why="failed", became_ready=False, log=order.log, started=now()
@@ -82,17 +86,16 @@ class Supervisor:
     def run(self) -> None:
         """Wait for devices, start the server, watch it, end it, record it."""
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-        write_handle(self.folder, self.handle)
         try:
+            write_handle(self.folder, self.handle)
             if self._wait_for_devices():
                 sweep_stale()
                 self._start_guard()
                 self._start_server()
                 self._watch()
-        except Exception:
-            self._fail(
-                "supervisor_failed", "the supervisor broke", tuple(traceback.format_exc().splitlines()[-5:])
-            )
+        except Exception as error:
+            fault = write_fault(error) or "the supervisor broke"
+            self._fail("supervisor_failed", fault, tuple(traceback.format_exc().splitlines()[-5:]))
         finally:
             self._finish()
 
@@ -110,23 +113,40 @@ class Supervisor:
                 self.record.why = "owner_gone"
                 return False
             if time.monotonic() > deadline:
-                self._fail(
-                    "slot_refused",
-                    f"all devices were taken for {self.order.slot_wait_seconds:g} s: wait, or stop them",
-                )
+                self._fail("slot_refused", self._refusal())
                 return False
             time.sleep(0.1 + random.random() * 0.1)
         self.handle.devices = self.record.devices = sorted(self.locks.held)
         return True
 
+    def _vacant(self, device: str, lock: int) -> bool:
+        """Return whether nothing stands on a device we have locked; what nobody watches over is ended."""
+        self.remains.pop(device, None)
+        if remains(device, lock) is not None:
+            sweep_stale()
+            if (left := remains(device, lock)) is not None:
+                self.remains[device] = left
+                return False
+        return True
+
+    def _refusal(self) -> str:
+        waited = f"{self.order.slot_wait_seconds:g} s"
+        if not self.remains:
+            return f"all devices were taken for {waited}: wait, or stop them"
+        left = "; ".join(f"on {device}, {words}" for device, words in sorted(self.remains.items()))
+        return f"no clean device for {waited}: {left}: nothing is measured beside that, so end it"
+
     def _start_guard(self) -> None:
         self.server.guard = start_guard(self.folder, self.handle.supervisor, self.locks.held.values())
+        self.handle.guard = str(Identity.of(self.server.guard.pid) or "") or None
+        write_handle(self.folder, self.handle)
 
     def _start_server(self) -> None:
         order = self.order
         uuids = [d for d in self.handle.devices if d != "cpu"]
         self.handle.before_mib = memory_used_mib(uuids)
         self.record.memory = {"before_mib": self.handle.before_mib}
+        self._tell_devices()
         port = free_port()
         command = self.engine.command(
             order.python, order.model, order.flags, port=port, served_name=order.served_name
@@ -142,6 +162,8 @@ class Supervisor:
         try:
             self.server.start(argv, environment)
         except OSError as error:
+            if error.filename == order.log:
+                raise
             self._fail("engine_missing", f"{argv[0]} cannot be started: {error.strerror}")
             return
         self.handle.state, self.handle.url = "starting", f"http://127.0.0.1:{port}"
@@ -240,7 +262,8 @@ class Supervisor:
     def _finish(self) -> None:
         self.readiness.give_up()
         self.handle.state = "ended"
-        write_handle(self.folder, self.handle)
+        with contextlib.suppress(OSError):  # a full disk keeps no server from being ended
+            write_handle(self.folder, self.handle)
         grace = self._grace_seconds()
         began = time.monotonic()
         if self.server.process is not None:
@@ -255,10 +278,16 @@ class Supervisor:
             self.record.phases = self.record.phases or self.readiness.phases()
         self.record.teardown_seconds = round(time.monotonic() - began, 3)
         self.record.ended = now()
-        if Path(self.order.record).parent.is_dir():
-            redact_log(Path(self.order.log), self.secrets)
-            write_record(Path(self.order.record), self.record, self.secrets)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self._leave_devices()
+        try:
+            if Path(self.order.record).parent.is_dir():
+                redact_log(Path(self.order.log), self.secrets)
+                write_record(Path(self.order.record), self.record, self.secrets)
+            shutil.rmtree(self.folder, ignore_errors=True)
+        except OSError as error:
+            # The stage that ordered the launch reads this, and tidies up.
+            print(f"error: {write_fault(error) or error}", file=sys.stderr, flush=True)
         if self.server.guard is not None:
             self.server.guard.kill()
             self.server.guard.wait()
@@ -288,6 +317,22 @@ class Supervisor:
         if self.server.note_processes():
             self.handle.processes = sorted(str(p) for p in self.server.known)
             write_handle(self.folder, self.handle)
+            self._tell_devices()
+
+    def _tell_devices(self) -> None:
+        for device, lock in self.locks.held.items():
+            before_mib = self.handle.before_mib.get(device)
+            note(lock, Occupant(self.order.launch_id, self.handle.processes, before_mib))
+
+    def _leave_devices(self) -> None:
+        after_mib = self.record.memory.get("after_mib", {})
+        if self.record.processes_left or not memory_is_back(self.handle.before_mib, after_mib):
+            self.server.note_processes()
+            self.handle.processes = sorted(str(p) for p in self.server.known)
+            self._tell_devices()
+        else:
+            for lock in self.locks.held.values():
+                clear(lock)
 
 
 def supervise(folder: Path) -> None:

@@ -17,6 +17,7 @@ from pivotbench.lease.state import (
     launches_folder,
     read_handle,
     read_order,
+    unfinished_folders,
     write_record,
 )
 from pivotbench.redaction import redact_log, secrets_of
@@ -52,21 +53,22 @@ def sweep_launch(folder: Path) -> None:
     path = Path(order.record)
     if path.parent.is_dir() and not path.exists():
         secrets = secrets_of(order.secrets)
-        redact_log(Path(order.log), secrets)
-        write_record(path, record, secrets)
+        try:
+            redact_log(Path(order.log), secrets)
+            write_record(path, record, secrets)
+        except OSError:
+            return  # ended, but the disk takes no record: the folder stays for whoever sweeps next
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def sweep_stale() -> list[str]:
-    """Sweep every launch that nobody watches over any more; return their launch ids.
-
-    Called by whoever holds the device locks: a guard that still sweeps holds them too, so what is
-    found here has been abandoned by both.
-    """
+    """Sweep every launch that nobody watches over any more; return their launch ids."""
     swept = []
+    for folder in unfinished_folders():
+        shutil.rmtree(folder, ignore_errors=True)
     for folder in launch_folders():
         handle = read_handle(folder)
-        if handle and Identity.parse(handle.supervisor).alive():
+        if handle and handle.watched():
             continue
         order = read_order(folder)
         if handle is None and order and Identity.parse(order.owner).alive():

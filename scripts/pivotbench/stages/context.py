@@ -9,18 +9,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pivotbench.errors import UserError
+from pivotbench.errors import UserError, write_fault
 from pivotbench.files import read_json
 from pivotbench.installations import Installation
 from pivotbench.lease.ensure import Server, ensure, new_launch_id, record_path
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import LaunchOrder, Record
 from pivotbench.redaction import secrets_of
-from pivotbench.results import Reason, Stage, now, write_stage
+from pivotbench.results import Reason, Stage, later, now, write_stage
 
 OWNER_VARIABLE = "PIVOTBENCH_OWNER"
 ORPHANED = 75
@@ -31,7 +31,8 @@ class Context:
     """One stage of one cell.
 
     ``request`` is the launch request, ``work`` this stage's own; ``host`` says where things are on
-    this machine: python, model, launch_timeout_seconds, slot_wait_seconds.
+    this machine: python, model, launch_timeout_seconds, slot_wait_seconds. ``started`` is of the wall
+    clock, ``began`` the same moment of the monotonic one, which nobody sets back.
     """
 
     stage: Stage
@@ -43,6 +44,7 @@ class Context:
     output: Path
     started: str
     owner: Identity
+    began: float = field(default_factory=time.monotonic)
 
     @property
     def folder(self) -> Path:
@@ -127,6 +129,7 @@ class Context:
             fingerprint=self.fingerprint,
             cell=self.cell,
             started=self.started,
+            ended=later(self.started, time.monotonic() - self.began),
             server=server,
             reason=reason,
             secrets=secrets_of(self.host.get("secrets", ())),
@@ -190,6 +193,11 @@ def run_stage(stage: Stage, body: Callable[[Context], None]) -> None:
         body(context)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        if (fault := write_fault(error)) is None:
+            raise
+        print(f"error: {fault}", file=sys.stderr)
         sys.exit(2)
 
 

@@ -58,6 +58,7 @@ def report(record: Record) -> dict[str, Any]:
         "exit_code": record.exit_code,
         "processes_left": record.processes_left,
         "port_closed": record.port_closed,
+        "port_held_by": record.port_held_by,
         "memory": record.memory,
         "launch_id": record.launch_id,
     }
@@ -68,7 +69,11 @@ def _leak(record: Record) -> str:
     if record.processes_left:
         held.append(f"{len(record.processes_left)} processes ({', '.join(record.processes_left)})")
     if not record.port_closed:
-        held.append("its port still answers")
-    if not held:
-        held.append("GPU memory did not return to its level before the launch")
+        held.append(f"its port still answers{_by(record.port_held_by)}")
+    if (users := record.memory.get("held_by")) is not None or not held:
+        held.append(f"GPU memory did not return to its level before the launch{_by(users or [])}")
     return "the server is not gone: " + "; ".join(held)
+
+
+def _by(users: list[str]) -> str:
+    return f" ({', '.join(users)})" if users else ""

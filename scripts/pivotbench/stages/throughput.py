@@ -57,7 +57,10 @@ def throughput(context: Context) -> None:
                 run["acceptance"]["simulated"] = run["acceptance"]["length"] is not None
         speed_only = context.work.get("speed_only", False)
         garbage = None if speed_only else _garbage(outcome.runs)
-        failure = died_or(server, outcome.reason) if outcome.reason else garbage
+        broken = outcome.reason
+        if broken is None and not server.alive():
+            broken = Reason.of("server_died", "the server's process ended before its answers were counted")
+        failure = died_or(server, broken) if broken else garbage
         context.write(
             "failed" if failure else "ok",
             reason=failure,

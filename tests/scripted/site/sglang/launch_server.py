@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import socket
 import threading
 import time
 from typing import Any
@@ -38,6 +39,9 @@ def main() -> None:
     _on_stop(script, events)
     say(f"server_args=ServerArgs(model_path={args.model_path!r}, port={args.port})")
     _launch(script, events)
+    if script.port_stolen:
+        thief = socket.create_server((args.host, args.port))  # kept until this process ends
+        say(f"somebody else listens at {thief.getsockname()}")
     server = ScriptedServer(args, script, lambda: crash(script, events))
     if script.keep_port:
         hand_over(server.socket, script.keep_port)

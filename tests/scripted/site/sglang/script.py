@@ -40,6 +40,7 @@ class Script:
     orphan_clean_env: bool = False
     orphan_seconds: float = 120.0
     keep_port: str = ""
+    port_stolen: bool = False
     override: dict[str, Any] = field(default_factory=dict)
 
 

@@ -1,0 +1,28 @@
+"""Derived files that cannot be read: half-written by another program, or spoilt by a copy or a disk.
+
+Stage files are judged by staleness; these are made of them, in moments.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+PARQUET = b"PAR1"
+
+
+def damaged_files(results: Path) -> list[Path]:
+    """Return the races, tables and decisions in ``results/<study>`` that no reader could make sense of."""
+    races = sorted((results / "race").glob("*.r*.json"))
+    single = [results / name for name in ("environment.json", "decision.json", "measurements.parquet")]
+    return [path for path in [*races, *single] if path.is_file() and not _whole(path)]
+
+
+def _whole(path: Path) -> bool:
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".parquet":
+            return data[:4] == data[-4:] == PARQUET and len(data) > 12
+        return isinstance(json.loads(data), dict)
+    except (OSError, ValueError, RecursionError):
+        return False

@@ -1,0 +1,49 @@
+"""Files that are whole or absent, and times that nobody can set back."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from pivotbench.errors import write_fault
+from pivotbench.files import write_json
+from pivotbench.results import later
+
+
+def test_parts_of_killed_writers_go_with_the_next_write_and_those_of_living_ones_stay(tmp_path: Path) -> None:
+    dead, living = tmp_path / ".a.json.999999999.partial", tmp_path / f".a.json.{os.getppid()}.partial"
+    other = tmp_path / ".b.json.999999999.partial"
+    for part in (dead, living, other):
+        part.write_text("half")
+    write_json(tmp_path / "a.json", {})
+    assert [p.exists() for p in (dead, living, other)] == [False, True, True]
+
+
+def test_a_failed_write_names_the_file_and_the_remedy_and_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.json"
+    write_json(file, {"old": True})
+    before = file.read_text()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space") as caught:
+        write_json(file, {"old": False})
+    assert write_fault(caught.value) == f"{file}: No space left on device: free some space and run again"
+    assert file.read_text() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_fault_of_ours_is_no_fault_of_the_disk() -> None:
+    assert write_fault(FileNotFoundError(errno.ENOENT, "No such file", "x")) is None
+    assert write_fault(ValueError("no")) is None
+
+
+def test_a_stage_ends_after_it_began_whatever_the_clock_says() -> None:
+    assert later("2026-03-29T00:59:59.900+00:00", 1.25) == "2026-03-29T01:00:01.150+00:00"

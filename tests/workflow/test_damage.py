@@ -1,0 +1,50 @@
+"""Files spoilt by others, and clocks set back: the next run mends the ones and does not mind the others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from faults.soak.files import content, difference
+from workflow.campaign import DECISION, Folder
+
+
+def half(path: Path) -> None:
+    """Leave the first half of a file."""
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def test_half_written_and_corrupt_files_are_made_anew_and_said_so(campaign: Folder) -> None:
+    before = content(campaign.results)
+    damaged = ["race/backends.r1.json", "decision.json", "measurements.parquet", "environment.json"]
+    for name in damaged:
+        half(campaign.results / name)
+    half(campaign.cell("good") / "smoke.json")
+    run = campaign.snakemake(DECISION)
+    assert run.code == 0, run.text
+    for name in damaged:
+        assert f"results/small/{name} is made anew: it cannot be read" in run.text
+    assert "smoke.json is made anew: it is not a readable result" in run.text
+    assert run.cell_jobs() == {"smoke": 1, "throughput": 1, "teardown": 1}
+    assert difference(content(campaign.results), before) is None
+    assert campaign.snakemake(DECISION, "--dry-run").planned == {}
+
+
+def test_a_damaged_race_is_one_line_where_nothing_may_be_launched(campaign: Folder) -> None:
+    half(campaign.results / "race" / "backends.r1.json")
+    run = campaign.snakemake(DECISION, config=("frozen=true",))
+    assert run.code != 0
+    assert "race/backends.r1.json: not JSON: remove it and run again" in run.text
+
+
+@pytest.mark.parametrize("hours", [-5, 5], ids=["set back", "set ahead"])
+def test_a_clock_that_was_set_while_a_campaign_ran_makes_nothing_anew(campaign: Folder, hours: int) -> None:
+    for folder in {path.parent for path in campaign.results.rglob("teardown.json")}:
+        for name in ("throughput.json", "teardown.json"):
+            at = (folder / name).stat().st_mtime + hours * 3600
+            os.utime(folder / name, (at, at))
+    again = campaign.snakemake(DECISION, "--dry-run")
+    assert not {"launch", "smoke", "throughput", "teardown"} & again.planned.keys(), again.text
