@@ -28,7 +28,7 @@ from faults.leases import (
 )
 from pivotbench.lease.ensure import Server, ensure, final_record, stop
 from pivotbench.lease.processes import Identity
-from pivotbench.lease.state import Record, hidden_folder, live_launches, read_handle
+from pivotbench.lease.state import Record, hidden_folder, live_launches, read_handle, read_record
 from pivotbench.lease.sweep import sweep_stale
 
 
@@ -245,3 +245,14 @@ def test_a_port_stolen_between_choice_and_bind_is_a_reason_that_may_not_happen_a
     assert isinstance(outcome, Record) and outcome.reason is not None
     assert (outcome.reason["code"], outcome.reason["kind"]) == ("port_in_use", "transient")
     assert all_released(folder)
+
+
+def test_a_stop_waits_for_the_record_of_a_server_whose_run_was_killed_a_moment_ago(
+    folder: Path, other_owner: subprocess.Popen[bytes]
+) -> None:
+    server = launched(folder, owner=identity(other_owner))
+    server.release()
+    other_owner.kill()
+    other_owner.wait()
+    stop(key="cell")
+    assert read_record(server.record_path) is not None

@@ -18,7 +18,7 @@ def teardown(context: Context) -> None:
     With nothing to stop, the record that its supervisor left behind is the report. Where the preflight kept
     the server from being launched there is none.
     """
-    stop(key=context.key, owner=str(context.owner))
+    stop(key=context.key)  # of a killed run too: its supervisor may be at work on the record
     launch = context.read("launch")
     if (launch["reason"] or {}).get("code") == PREFLIGHT_REFUSED:
         context.skip_after("launch", launch)
