@@ -44,7 +44,7 @@ lint: $(TOOLS)
 	@$(BIN)/mypy
 
 generated: $(CONTROLLER)
-	@for module in study.schema study.reference decision_model changes.model measurements troubleshooting; do \
+	@for module in study.schema study.reference decision.document changes.model measurements diagnosis.troubleshooting; do \
 		PYTHONPATH=scripts $(BIN)/python -m pivotbench.$$module || exit; done
 
 soak: $(TOOLS)

@@ -1,12 +1,12 @@
 """Decide: what is eliminated, what is equivalent, what is fastest, whether speculation pays."""
 
 from pivotbench.command import results_command, run
-from pivotbench.decision import decide
+from pivotbench.decision.decide import decide
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.evidence import read_cell
 from pivotbench.files import write_json, write_text
 from pivotbench.rounds import stored_rounds
-from pivotbench.summary import summary_markdown
+from pivotbench.summary.text import summary_markdown
 
 
 def main() -> None:

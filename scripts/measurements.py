@@ -1,7 +1,7 @@
 """Put every sample of the evidence into one table, and the machines it was taken on beside it."""
 
 from pivotbench.command import results_command, run
-from pivotbench.environments import aggregate
+from pivotbench.decision.environments import aggregate
 from pivotbench.evidence import read_cell
 from pivotbench.files import write_json
 from pivotbench.measurements import collect, write

@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 
 from pivotbench.command import campaign_of, run
+from pivotbench.decision.racing import judge_round
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.evidence import read_cell
 from pivotbench.files import write_json
-from pivotbench.racing import judge_round
 from pivotbench.rounds import base_memory, remembered_base, stored_rounds
 
 

@@ -152,7 +152,7 @@ FOUNDING_RULES = replace(
 
 def founding_decision() -> dict[str, Any]:
     """Return what the real rules say of the founding campaign as it was run, one launch of each."""
-    from pivotbench.decision import decide
+    from pivotbench.decision.decide import decide
 
     races, cells = run_phase(FOUNDING_RULES, "backends", [], lambda *_: founding_cells())
     base = races[-1]["base"]
@@ -165,7 +165,7 @@ def synthetic_replicate(rounds: int = 5, sd: float = 0.003) -> dict[str, Any]:
 
     71.6 and 71.9 tok/s are taken for the truth, and launches spread by ``sd`` around them.
     """
-    from pivotbench.decision import decide
+    from pivotbench.decision.decide import decide
 
     def make(_: str, names: Sequence[str], round_: int) -> list[Cell]:
         return [
@@ -199,7 +199,7 @@ def run_phase(
     Returns the races, earlier ones first, and the phase's cells. ``store`` turns cells into files on disk;
     without it they stay in memory.
     """
-    from pivotbench.racing import judge_round
+    from pivotbench.decision.racing import judge_round
 
     races, cells = list(races), []
     for round_ in range(1, rules.rounds_max + 1):
@@ -230,9 +230,9 @@ def write_campaign(
     requests: bool = False,
 ) -> Path:
     """Write a campaign of both phases, races and decision and all, as ``folder``; returns it."""
-    from pivotbench.decision import decide
+    from pivotbench.decision.decide import decide
     from pivotbench.measurements import collect, write
-    from pivotbench.summary import summary_markdown
+    from pivotbench.summary.text import summary_markdown
 
     def store(made: Sequence[Cell]) -> list[CellFiles]:
         return [read_cell(path) for path in write_cells(folder.parent, folder.name, made, requests=requests)]

@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 
 from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, Drafts, noisy, write_cells
-from pivotbench.decision import SCHEMA
+from pivotbench.decision.decide import SCHEMA
+from pivotbench.diagnosis.reasons import remedy_of
 from pivotbench.evidence import CellFiles, read_cell
 from pivotbench.measurements import collect
-from pivotbench.reasons import remedy_of
 from pivotbench.results import Reason
 
 STUDY = "sample"

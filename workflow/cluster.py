@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from pivotbench import slurm
+from pivotbench.cluster import slurm
 from pivotbench.errors import UserError
 
 

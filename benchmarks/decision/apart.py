@@ -13,9 +13,9 @@ import random
 from dataclasses import replace
 
 from pivotbench.changes.series import Series, apart, series
-from pivotbench.comparison import settle
-from pivotbench.spending import Risk
-from pivotbench.statistics import pooled_noise
+from pivotbench.decision.comparison import settle
+from pivotbench.decision.spending import Risk
+from pivotbench.decision.statistics import pooled_noise
 
 TRIALS = 2000
 CONFIDENCE = 0.95

@@ -12,10 +12,10 @@ from scipy.stats import ttest_ind
 
 from campaigns import CHAT_RULES, run_phase
 from factory import Cell, cell_files
-from pivotbench.cost import cost
-from pivotbench.decision import decide
+from pivotbench.decision.cost import cost
+from pivotbench.decision.decide import decide
+from pivotbench.decision.statistics import geometric_mean
 from pivotbench.evidence import CellFiles
-from pivotbench.statistics import geometric_mean
 from pivotbench.turns import round_order
 
 RULES = replace(CHAT_RULES, rounds_min=2, rounds_max=5)

@@ -7,7 +7,7 @@ then MTP on random tokens. The replicate after it is synthetic: it shows what fu
 from __future__ import annotations
 
 from campaigns import founding_decision, synthetic_replicate
-from pivotbench.summary import summary_markdown
+from pivotbench.summary.text import summary_markdown
 
 
 def main() -> None:

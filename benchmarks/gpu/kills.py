@@ -27,10 +27,10 @@ import psutil
 
 from pivotbench.errors import UserError
 from pivotbench.files import write_json
-from pivotbench.gpu import memory_used_mib
 from pivotbench.lease.locks import is_held, lock_folder
 from pivotbench.lease.processes import Identity, descendants
 from pivotbench.lease.state import Handle, live_launches
+from pivotbench.machine.gpu import memory_used_mib
 from pivotbench.study import load_study
 
 LOADED_SECONDS = 4.0

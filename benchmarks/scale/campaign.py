@@ -22,11 +22,11 @@ from benchmarks.scale.spent import spent
 from factory import Cell, Drafts, noisy, smoke_prompt, stage_files
 from pivotbench.campaign import Campaign
 from pivotbench.cells import launch_request, stage_fingerprint
+from pivotbench.decision.racing import judge_round
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.engines.sglang import effective
 from pivotbench.evidence import CellFiles
 from pivotbench.files import read_json, write_json
-from pivotbench.racing import judge_round
 from pivotbench.rounds import base_memory
 from pivotbench.study import load_study
 from workflow.campaign import ROOT, Folder

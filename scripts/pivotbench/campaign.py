@@ -19,13 +19,13 @@ from pivotbench.cells import (
     stage_fingerprint,
     throughput_request,
 )
-from pivotbench.containers import image_identity
 from pivotbench.engines import engine_python, get_engine
 from pivotbench.engines.base import Engine, FlagCatalogue
 from pivotbench.errors import UserError
 from pivotbench.files import canonical_json
-from pivotbench.host import describe
 from pivotbench.installations import Installation, kept_flags, known_versions
+from pivotbench.machine.containers import image_identity
+from pivotbench.machine.host import describe
 from pivotbench.preflight import known_kinds
 from pivotbench.provision import is_installed, model_path, pinned_version, requirements_file
 from pivotbench.results import STAGES, Stage

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pivotbench import containers
-from pivotbench.cache import cache_folder
-from pivotbench.containers import Container
 from pivotbench.engines.base import Engine, FlagCatalogue, FlagSpec
 from pivotbench.engines.packages import package_stamp, versions_beside
 from pivotbench.files import fingerprint, read_json, write_json
+from pivotbench.machine import containers
+from pivotbench.machine.cache import cache_folder
+from pivotbench.machine.containers import Container
 
 # Raised when more is kept of a flag.
 _FORM = 2

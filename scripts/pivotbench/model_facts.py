@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pivotbench.engines.spelling import Spelling
-from pivotbench.model_shape import ModelShape, UnknownShape, read_shape
+from pivotbench.model.shape import ModelShape, UnknownShape, read_shape
 from pivotbench.settings import flat
 
 

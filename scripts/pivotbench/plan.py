@@ -8,10 +8,10 @@ from statistics import mean
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell, launch_request
 from pivotbench.charts.figures import NO_BREAK, seconds
-from pivotbench.cost import server_seconds
+from pivotbench.decision.cost import server_seconds
 from pivotbench.evidence import read_cell
-from pivotbench.gpu import visible_gpus
 from pivotbench.installations import known_versions
+from pivotbench.machine.gpu import visible_gpus
 from pivotbench.preflight import preflight
 
 

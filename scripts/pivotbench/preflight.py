@@ -15,7 +15,7 @@ from typing import Any
 from pivotbench.engines.findings import Facts, Finding, findings, number
 from pivotbench.engines.rules import canonical, rules_of
 from pivotbench.engines.sglang_memory import MemoryEstimate, estimate
-from pivotbench.model_shape import ModelShape, UnknownShape, read_shape
+from pivotbench.model.shape import ModelShape, UnknownShape, read_shape
 from pivotbench.results import PREFLIGHT_REFUSED, Reason
 
 _LATENT = ("deepseek_v2", "deepseek_v3")

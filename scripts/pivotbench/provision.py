@@ -11,10 +11,10 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from pivotbench.cache import cache_folder
 from pivotbench.engines.base import Engine
 from pivotbench.errors import UserError
 from pivotbench.files import sha256_of_file, write_text
+from pivotbench.machine.cache import cache_folder
 
 PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet")
 

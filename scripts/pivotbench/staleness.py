@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pivotbench.host import difference
+from pivotbench.machine.host import difference
 from pivotbench.results import PREFLIGHT_REFUSED, STAGES
 from pivotbench.stage_files import read_stage
 

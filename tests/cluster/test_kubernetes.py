@@ -14,9 +14,9 @@ import pytest
 
 from cluster.campaign import PROFILES, edited_profile, one_of_each_phase
 from cluster.slurm import HERE
+from pivotbench.cluster.walltime import stage_minutes
 from pivotbench.results import STAGES
 from pivotbench.study import load_study
-from pivotbench.walltime import stage_minutes
 from workflow.campaign import Folder
 
 PROFILE = PROFILES / "kubernetes"

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import scripted
-from pivotbench.containers import Container
 from pivotbench.lease.ensure import Server, ensure, final_record, new_launch_id, record_path, stop
 from pivotbench.lease.processes import Identity, marked_processes
 from pivotbench.lease.state import LaunchOrder, Record, read_handle
 from pivotbench.lease.sweep import sweep_stale
+from pivotbench.machine.containers import Container
 from scripted.containers.daemon import Daemon
 
 IMAGE = "example/sglang:new"

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from faults.test_lease import LEASED, order, quiet
-from pivotbench.containers import Container
 from pivotbench.engines.base import Command
 from pivotbench.lease.contained import contained
 from pivotbench.lease.ensure import Server, ensure, final_record, stop
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import Record
+from pivotbench.machine.containers import Container
 from pivotbench.redaction import REDACTED, redact_log, redacted, redacted_log_line, secrets_of
 
 SECRET = "correct-horse-battery"

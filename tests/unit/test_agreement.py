@@ -12,8 +12,8 @@ from campaigns import CHAT_RULES as RULES
 from factory import Cell, cell_files, smoke_prompt
 from pivotbench.agreement import Agreement, agree
 from pivotbench.agreement.load import Share, fisher
-from pivotbench.contest import contest
-from pivotbench.racing import judge_round
+from pivotbench.decision.contest import contest
+from pivotbench.decision.racing import judge_round
 
 SPEED = {("chat", 1): 50.0}
 GOOD = "The sum is 4 or so"
@@ -226,7 +226,7 @@ def test_a_baseline_that_does_not_repeat_itself_excuses_as_many_changes() -> Non
 
 def test_speculation_that_changes_the_text_is_a_threat_and_does_not_win() -> None:
     from campaigns import run_phase
-    from pivotbench.decision import decide
+    from pivotbench.decision.decide import decide
 
     turned = [smoke_prompt("2+2?", "The sum or 4", contains="4")]
 
@@ -269,7 +269,7 @@ def test_answers_that_do_not_repeat_are_told_apart_by_launch_and_relaunch() -> N
 
 
 def test_whether_the_backends_agree_is_a_hypothesis_with_a_verdict() -> None:
-    from pivotbench.hypotheses import hypotheses
+    from pivotbench.decision.hypotheses import hypotheses
 
     def verdict(*logprobs: Sequence[float]) -> str:
         told = [{"x": values} if values else {} for values in logprobs]
@@ -288,7 +288,7 @@ def test_whether_the_backends_agree_is_a_hypothesis_with_a_verdict() -> None:
 
 def test_what_the_answers_leave_open_is_a_threat() -> None:
     from campaigns import run_phase
-    from pivotbench.decision import decide
+    from pivotbench.decision.decide import decide
 
     def codes(prompts: Mapping[str, Prompts], reference: str | None = None) -> set[str]:
         rules = replace(RULES, reference=reference, rounds_min=1, rounds_max=1)
@@ -306,9 +306,9 @@ def test_what_the_answers_leave_open_is_a_threat() -> None:
 
 def test_a_study_that_asks_for_speed_only_eliminates_nobody_by_answers_and_says_so_everywhere() -> None:
     from campaigns import run_phase
-    from pivotbench.decision import decide
+    from pivotbench.decision.decide import decide
     from pivotbench.report.story import story
-    from pivotbench.summary import summary_markdown
+    from pivotbench.summary.text import summary_markdown
 
     rules = replace(RULES, speed_only=True, rounds_min=1, rounds_max=1)
     answers = {"a": [fine()], "b": [looping()]}

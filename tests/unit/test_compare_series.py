@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from pivotbench.changes.series import Series, apart, series
-from pivotbench.comparison import settle
-from pivotbench.spending import Risk
+from pivotbench.decision.comparison import settle
+from pivotbench.decision.spending import Risk
 
 NAMES = ("a", "b", "c", "d")
 DRIFTING = {

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from pivotbench.comparison import Subject, Yardstick, compare
-from pivotbench.spending import Risk
-from pivotbench.statistics import Rounds, fit
+from pivotbench.decision.comparison import Subject, Yardstick, compare
+from pivotbench.decision.spending import Risk
+from pivotbench.decision.statistics import Rounds, fit
 
 HERE = frozenset({"here"})
 RISK = Risk.among(0.95, 5, 2, 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pivotbench.conditions import Conditions, conditions
+from pivotbench.decision.conditions import Conditions, conditions
 
 
 def row(

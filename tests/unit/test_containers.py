@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 import scripted
-from pivotbench import containers
-from pivotbench.containers import Container, Runtime
 from pivotbench.engines.base import Command
 from pivotbench.engines.sglang import SGLANG
 from pivotbench.errors import UserError
-from pivotbench.gpu import Gpu, device_variables
 from pivotbench.installations import Installation, flags_file, known_versions, read_flags
 from pivotbench.lease.contained import contained
 from pivotbench.lease.state import LaunchOrder
-from pivotbench.mounts import Mount, mounts_for
+from pivotbench.machine import containers
+from pivotbench.machine.containers import Container, Runtime
+from pivotbench.machine.gpu import Gpu, device_variables
+from pivotbench.machine.mounts import Mount, mounts_for
 from scripted.containers.daemon import Daemon
 
 IMAGE = "example/sglang:new"

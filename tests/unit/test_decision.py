@@ -13,11 +13,11 @@ import pytest
 from campaigns import CHAT_RULES as RULES
 from campaigns import demo_rules, founding_decision, run_phase, synthetic_replicate, write_demo
 from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, cell_files, noisy
-from pivotbench.decision import decide
-from pivotbench.decision_model import json_schema, validated
+from pivotbench.decision.decide import decide
+from pivotbench.decision.document import json_schema, validated
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.files import read_json
-from pivotbench.summary import summary_markdown, terminal_summary
+from pivotbench.summary.text import summary_markdown, terminal_summary
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from campaigns import CHAT_RULES
 from factory import GARBAGE, UNSUPPORTED, Cell, cell_files
-from pivotbench.classes import classes
-from pivotbench.contest import Contest, contest
+from pivotbench.decision.classes import classes
+from pivotbench.decision.contest import Contest, contest
 
 Speeds = dict[str, list[float]]
 RULES = replace(CHAT_RULES, rounds_min=2, rounds_max=4)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from pivotbench.diagnose import diagnose, diagnose_file, first_error
-from pivotbench.reasons import reason_codes
+from pivotbench.diagnosis.diagnose import diagnose, diagnose_file, first_error
+from pivotbench.diagnosis.reasons import reason_codes
 
 DATA = Path(__file__).parent.parent / "data"
 LOGS = DATA / "sglang-logs"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from factory import GARBAGE, UNSUPPORTED, Cell, cell_files
-from pivotbench.elimination import eliminated
+from pivotbench.decision.elimination import eliminated
 from pivotbench.results import Reason
 
 TIMEOUT = Reason.of("timeout", "no answer in 60 s")

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pivotbench.conditions import Conditions
+from pivotbench.decision.conditions import Conditions
+from pivotbench.decision.fairness import Load, Serving, confounders, load_of, unfair
 from pivotbench.engines import ENGINES, get_engine
 from pivotbench.engines.sglang import effective
 from pivotbench.engines.spelling import LLAMACPP_SPELLING, SGLANG_SPELLING
-from pivotbench.fairness import Load, Serving, confounders, load_of, unfair
 from pivotbench.settings import flat
 
 LOGS = Path(__file__).parents[1] / "data" / "sglang-logs"

@@ -20,16 +20,16 @@ from factory import UNSUPPORTED, Cell, cell_files
 from loaded import cell_of, run_at
 from pivotbench.charts import build_charts
 from pivotbench.client.percentiles import with_lost
-from pivotbench.contest import Contest, contest
-from pivotbench.decision import decide
+from pivotbench.decision.contest import Contest, contest
+from pivotbench.decision.decide import decide
+from pivotbench.decision.loads.goodput import UNTOLD, goodput_values, largest_load
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.evidence import CellFiles
-from pivotbench.goodput import UNTOLD, goodput_values, largest_load
 from pivotbench.latency_limits import Goodput
 from pivotbench.measurements import collect
 from pivotbench.report import render
 from pivotbench.study import Metric
-from pivotbench.summary import summary_markdown, terminal_summary
+from pivotbench.summary.text import summary_markdown, terminal_summary
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pivotbench.gpu import Gpu, device_variables
+from pivotbench.machine.gpu import Gpu, device_variables
 
 
 def gpu(index: int) -> Gpu:

@@ -20,7 +20,7 @@ from benchmarks.gpu.shapes import write_shapes
 import scripted
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import Handle
-from pivotbench.model_shape import ModelShape, read_shape
+from pivotbench.model.shape import ModelShape, read_shape
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from campaigns import CHAT_RULES, founding_decision, run_phase, synthetic_replicate
 from factory import ENVIRONMENT, GARBAGE, Cell, Drafts, noisy
-from pivotbench.decision import decide
+from pivotbench.decision.decide import decide
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.study import load_study
 from unit.study_samples import changed, write_study

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pivotbench.log_lines import LAST_LINES, OFTEN, suspicious_lines
+from pivotbench.diagnosis.log_lines import LAST_LINES, OFTEN, suspicious_lines
 
 WORDS = ("error",)
 

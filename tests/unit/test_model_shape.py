@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pivotbench.model_shape import ModelShape, UnknownShape, read_shape, shape_of
+from pivotbench.model.shape import ModelShape, UnknownShape, read_shape, shape_of
 
 SMOLLM2_135M = {
     "model_type": "llama",

@@ -14,19 +14,19 @@ import yaml
 
 from campaigns import CHAT_RULES, founding_decision, run_phase
 from factory import ENVIRONMENT, Cell, cell_files, noisy
-from pivotbench.bottlenecks import held_back
-from pivotbench.decision import decide
+from pivotbench.decision.decide import decide
+from pivotbench.decision.levers.bottlenecks import held_back
+from pivotbench.decision.levers.roofline import limit
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.engines import ENGINES, get_engine
 from pivotbench.engines.llamacpp_serve import build_parser, catalogue
 from pivotbench.engines.sglang import effective
 from pivotbench.evidence import CellFiles
 from pivotbench.measurements import rows
-from pivotbench.model_shape import shape_of
-from pivotbench.roofline import limit
+from pivotbench.model.shape import shape_of
 from pivotbench.settings import flat, spelled
 from pivotbench.study import load_study
-from pivotbench.summary import summary_markdown
+from pivotbench.summary.text import summary_markdown
 from unit.study_samples import RIGHT, write_study
 from unit.test_model_shape import QWEN3_8B
 

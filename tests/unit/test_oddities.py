@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import random
 
-from pivotbench.oddities import odd_launches, unsteady
-from pivotbench.statistics import fit
+from pivotbench.decision.oddities import odd_launches, unsteady
+from pivotbench.decision.statistics import fit
 
 Values = dict[str, dict[int, float]]
 

@@ -11,13 +11,13 @@ import pytest
 
 from campaigns import DEMO_FLAGS, demo_cells, demo_rules, run_phase
 from factory import Cell, cell_files
-from pivotbench.arrivals import sustained, under_arrivals
 from pivotbench.charts import build_charts
-from pivotbench.decision import decide
+from pivotbench.decision.decide import decide
+from pivotbench.decision.loads.arrivals import sustained, under_arrivals
 from pivotbench.evidence import CellFiles
 from pivotbench.measurements import collect, rows
 from pivotbench.report import render
-from pivotbench.summary import summary_markdown
+from pivotbench.summary.text import summary_markdown
 from report_sample import sample
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from campaigns import CHAT_RULES, run_phase
 from factory import GARBAGE, Cell, Load
-from pivotbench.decision import decide
+from pivotbench.decision.decide import decide
+from pivotbench.decision.loads.pareto import unbeaten
 from pivotbench.decision_rules import DecisionRules
-from pivotbench.pareto import unbeaten
 
 Point = tuple[int, int]  # latency, throughput
 

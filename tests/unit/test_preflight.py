@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from test_model_shape import DEEPSEEK_V3, QWEN3_8B, QWEN3_NEXT_80B_A3B
 
@@ -140,6 +140,7 @@ VALUES = st.one_of(
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(flags=st.dictionaries(st.sampled_from([*NAMES, "mem-fraction-static", "context-length"]), VALUES))
+@example(flags={"attention-backend": "", "pp-size": 294912.0})
 def test_no_value_of_a_flag_keeps_a_server_from_being_tried(tmp_path: Path, flags: dict[str, Any]) -> None:
     path = tmp_path / "model"
     if not path.exists():

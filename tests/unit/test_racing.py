@@ -13,8 +13,8 @@ import pytest
 from campaigns import CHAT_RULES as RULES
 from campaigns import run_phase
 from factory import GARBAGE, UNSUPPORTED, Cell, cell_files
+from pivotbench.decision.racing import judge_round
 from pivotbench.evidence import CellFiles
-from pivotbench.racing import judge_round
 from pivotbench.results import Reason
 from pivotbench.turns import round_order
 

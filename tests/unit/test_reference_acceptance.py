@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pivotbench.reference_acceptance import beside_published
+from pivotbench.decision.reference_acceptance import beside_published
 
 MODEL = "nvidia/Qwen3.5-397B-A17B-NVFP4"
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from campaigns import CHAT_RULES, run_phase
 from factory import GARBAGE, Cell, Load, noisy
 from pivotbench.charts.frontier import finding
-from pivotbench.decision import decide
+from pivotbench.decision.decide import decide
+from pivotbench.decision.loads.words import crossing_words, place_words, standing_words
 from pivotbench.decision_rules import DecisionRules
-from pivotbench.load_words import crossing_words, place_words, standing_words
-from pivotbench.summary import summary_markdown, terminal_summary
+from pivotbench.summary.text import summary_markdown, terminal_summary
 
 RULES = replace(CHAT_RULES, rounds_min=3, rounds_max=3)
 MIXED = replace(RULES, metric_weights={"chat": 3.0, "code": 1.0})

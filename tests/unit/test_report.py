@@ -15,7 +15,7 @@ from markupsafe import escape
 
 from campaigns import write_demo
 from pivotbench.charts.figures import NO_BREAK
-from pivotbench.decision import SCHEMA
+from pivotbench.decision.decide import SCHEMA
 from pivotbench.errors import UserError
 from pivotbench.evidence import evidence_folders
 from pivotbench.files import write_json
@@ -26,7 +26,7 @@ from pivotbench.report.outcomes import outcomes, tally
 from pivotbench.report.story import facts, story
 from pivotbench.report.tables import speculation_tables
 from pivotbench.results import Reason
-from pivotbench.summary import summary_markdown
+from pivotbench.summary.text import summary_markdown
 from report_sample import Sample, addresses, elements, failed, sample
 
 SECTIONS = [

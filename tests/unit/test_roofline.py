@@ -11,13 +11,13 @@ import pytest
 
 from campaigns import CHAT_RULES
 from factory import ENVIRONMENT, Cell, Drafts, cell_files
+from pivotbench.decision.levers.roofline import BANDWIDTHS, bytes_per_pass, limit
 from pivotbench.engines.spelling import LLAMACPP_SPELLING, SGLANG_SPELLING
 from pivotbench.evidence import CellFiles
 from pivotbench.measurements import rows
+from pivotbench.model.shape import shape_of
 from pivotbench.model_facts import model_facts, recorded_shape
-from pivotbench.model_shape import shape_of
-from pivotbench.roofline import BANDWIDTHS, bytes_per_pass, limit
-from pivotbench.summary_limit import limit_markdown, limit_sentence
+from pivotbench.summary.limit import limit_markdown, limit_sentence
 from unit.test_model_shape import DEEPSEEK_V3, QWEN3_8B, QWEN3_30B_A3B
 
 RULES = replace(CHAT_RULES, engine="sglang", gpus=1)

@@ -11,12 +11,12 @@ import pytest
 
 from campaigns import CHAT_RULES, run_phase
 from factory import Cell, noisy, stage_files
-from pivotbench import contest as contests
 from pivotbench import staleness
 from pivotbench.campaign import Campaign
 from pivotbench.cells import launch_request, stage_fingerprint
-from pivotbench.classes import classes
-from pivotbench.contest import contest
+from pivotbench.decision import contest as contests
+from pivotbench.decision.classes import classes
+from pivotbench.decision.contest import contest
 from pivotbench.files import write_json
 from pivotbench.results import STAGES
 from pivotbench.rounds import standing_races

@@ -10,7 +10,7 @@ import pytest
 from test_model_shape import DEEPSEEK_V3, QWEN3_8B, QWEN3_30B_A3B, QWEN3_NEXT_80B_A3B
 
 from pivotbench.engines.sglang_memory import estimate
-from pivotbench.model_shape import ModelShape, shape_of
+from pivotbench.model.shape import ModelShape, shape_of
 
 LOGS = Path(__file__).parents[1] / "data" / "sglang-logs"
 H200_MIB = 143_771

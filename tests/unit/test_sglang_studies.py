@@ -12,7 +12,7 @@ from pivotbench.cells import flags_of
 from pivotbench.engines import get_engine
 from pivotbench.engines.findings import Facts, findings
 from pivotbench.engines.sglang_memory import estimate
-from pivotbench.model_shape import shape_of
+from pivotbench.model.shape import shape_of
 from pivotbench.preflight import model_kinds
 from pivotbench.study import Study, check_conflicts, check_flags, load_study
 

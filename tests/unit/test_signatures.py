@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pivotbench.client.warnings import RunWarning
-from pivotbench.reasons import reason_codes, remedy_of
+from pivotbench.diagnosis.reasons import reason_codes, remedy_of
+from pivotbench.diagnosis.signatures import Catalogue, Signature, catalogue
+from pivotbench.diagnosis.troubleshooting import DOCUMENT, document
 from pivotbench.results import TRANSIENT_CODES, Reason
-from pivotbench.signatures import Catalogue, Signature, catalogue
-from pivotbench.troubleshooting import DOCUMENT, document
 
 PACKAGE = Path(__file__).parents[2] / "scripts" / "pivotbench"
 

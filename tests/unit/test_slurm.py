@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pivotbench import slurm
+from pivotbench.cluster import slurm
 
 TIMEOUT = (
     "JobId=7 JobName=pivotbench_x UserId=root(0) JobState=TIMEOUT Reason=TimeLimit Dependency=(null) "

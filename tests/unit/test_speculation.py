@@ -10,10 +10,10 @@ import pytest
 
 from campaigns import CHAT_RULES as RULES
 from factory import Cell, Drafts, cell_files
-from pivotbench.contest import contest
+from pivotbench.decision.contest import contest
+from pivotbench.decision.speculation import acceptance_length, speculation
+from pivotbench.decision.threats import threats
 from pivotbench.measurements import rows
-from pivotbench.speculation import acceptance_length, speculation
-from pivotbench.threats import threats
 
 LOAD = ("chat", 1)
 

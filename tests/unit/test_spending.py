@@ -8,7 +8,7 @@ import random
 import pytest
 from scipy.special import ndtri
 
-from pivotbench.spending import EXPONENT, Risk, nominal_level
+from pivotbench.decision.spending import EXPONENT, Risk, nominal_level
 
 
 def test_a_single_look_may_spend_everything() -> None:

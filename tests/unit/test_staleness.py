@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pivotbench.host import difference
+from pivotbench.machine.host import difference
 from pivotbench.staleness import Judge
 
 ENVIRONMENT = {"engine": "e", "engine_version": "1", "cpu_model": "c", "cores": 2, "model_revision": None}

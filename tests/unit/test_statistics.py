@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from pivotbench.spending import Risk
-from pivotbench.statistics import (
+from pivotbench.decision.spending import Risk
+from pivotbench.decision.statistics import (
     Difference,
     Fit,
     Interval,

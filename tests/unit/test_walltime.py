@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from pivotbench.cluster.walltime import stage_minutes
 from pivotbench.results import STAGES
 from pivotbench.study import Study
-from pivotbench.walltime import stage_minutes
 
 DATA: dict[str, Any] = {
     "name": "walltime",

@@ -10,7 +10,7 @@ from bridge import Bridge
 from pivotbench.cells import last_files, stage_files
 from pivotbench.rounds import Rounds, stored_rounds
 from pivotbench.turns import TURNS, turn
-from pivotbench.walltime import stage_minutes
+from pivotbench.cluster.walltime import stage_minutes
 
 bridge = Bridge(workflow, config)
 campaign = bridge.campaign

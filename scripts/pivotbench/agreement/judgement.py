@@ -25,7 +25,7 @@ from pivotbench.agreement.departures import Departure, departure, usual
 from pivotbench.agreement.distance import Distance, answer_distance, distance
 from pivotbench.agreement.load import Excess
 from pivotbench.agreement.reading import Witness
-from pivotbench.reasons import remedy_for
+from pivotbench.diagnosis.reasons import remedy_for
 from pivotbench.results import Stage
 
 SHOWN_CHARACTERS = 200

@@ -11,7 +11,7 @@ from pivotbench.changes.gate import gate
 from pivotbench.changes.model import SCHEMA, validated
 from pivotbench.changes.speed import load_verdicts, metric_verdicts
 from pivotbench.changes.surroundings import environment_changes, flag_changes, study_changes
-from pivotbench.statistics import geometric_mean
+from pivotbench.decision.statistics import geometric_mean
 
 
 def compare_folders(old: Results, new: Results) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pivotbench.decision_model import Decision
+from pivotbench.decision.document import Decision
 from pivotbench.errors import UserError
 from pivotbench.evidence import CellFiles, evidence_folders, read_cell
 from pivotbench.files import read_json

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pivotbench.decision_model import DeparturesPart, MetricPart
+from pivotbench.decision.document import DeparturesPart, MetricPart
 from pivotbench.files import write_json
 
 SCHEMA = "pivotbench/compare/1"

@@ -25,8 +25,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pivotbench.oddities import odd_launches, unsteady
-from pivotbench.statistics import (
+from pivotbench.decision.oddities import odd_launches, unsteady
+from pivotbench.decision.statistics import (
     NEGLIGIBLE,
     Difference,
     Noise,

@@ -15,11 +15,11 @@ from typing import Any
 from pivotbench.changes.folder import Key, Results
 from pivotbench.changes.series import Series, apart, series
 from pivotbench.changes.work import other_work
-from pivotbench.comparison import Comparison, settle
-from pivotbench.conditions import Conditions, conditions
-from pivotbench.metric import unrankable, window_mean
-from pivotbench.spending import Risk
-from pivotbench.statistics import geometric_mean, rounds_needed
+from pivotbench.decision.comparison import Comparison, settle
+from pivotbench.decision.conditions import Conditions, conditions
+from pivotbench.decision.metric import unrankable, window_mean
+from pivotbench.decision.spending import Risk
+from pivotbench.decision.statistics import geometric_mean, rounds_needed
 
 Values = dict[Key, dict[int, float]]
 ONE_LOOK = 2  # rounds: fewer decide nothing, and whatever there are, they are looked at once

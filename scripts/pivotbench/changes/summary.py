@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pivotbench.changes.changelog import speed_words
-from pivotbench.markdown import figure, table, text
+from pivotbench.summary.markdown import figure, table, text
 
 Row = Mapping[str, Any]
 HEADINGS = {

@@ -16,10 +16,10 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from pivotbench.cache import cache_folder
 from pivotbench.charts.figures import NO_BREAK
 from pivotbench.charts.theme import DARK, LIGHT, SCREEN_FONT, Ink, by_variables, config, variables
 from pivotbench.files import write_text
+from pivotbench.machine.cache import cache_folder
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 VEGA_LITE_VERSION = "6.4"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from pivotbench.containers import Container
 from pivotbench.engines.counters import DraftCounters
 from pivotbench.engines.forced import Forced
 from pivotbench.engines.spelling import Spelling
+from pivotbench.machine.containers import Container
 
 FlagValue = str | int | float | bool | list[str | int | float]
 Dialect = Literal["openai-chat", "openai-completions", "sglang-generate"]

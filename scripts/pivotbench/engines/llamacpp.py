@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pivotbench.containers import Container
 from pivotbench.engines import llamacpp_forced
 from pivotbench.engines.base import (
     Change,
@@ -32,6 +31,7 @@ from pivotbench.engines.forced import Forced
 from pivotbench.engines.packages import package_version
 from pivotbench.engines.spelling import LLAMACPP_SPELLING, Spelling
 from pivotbench.errors import UserError
+from pivotbench.machine.containers import Container
 
 SERVE_PROGRAM = Path(__file__).with_name("llamacpp_serve.py")
 READ_FLAGS_SECONDS = 30.0

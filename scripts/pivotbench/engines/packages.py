@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from pivotbench.cache import cache_folder
 from pivotbench.files import fingerprint, read_json, write_json
+from pivotbench.machine.cache import cache_folder
 
 # Below an environment's prefix: virtual and conda environments, then Debian's system interpreter.
 _SITE_FOLDERS = (

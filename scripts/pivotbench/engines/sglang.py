@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pivotbench.containers import Container
 from pivotbench.engines import sglang_changes, sglang_forced
 from pivotbench.engines.base import (
     Change,
@@ -27,6 +26,7 @@ from pivotbench.engines.packages import package_version
 from pivotbench.engines.sglang_flags import ask_catalogue
 from pivotbench.engines.sglang_log import launch_phases
 from pivotbench.engines.spelling import SGLANG_SPELLING
+from pivotbench.machine.containers import Container
 
 _INFO_TIMEOUT_SECONDS = 10.0
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pivotbench import containers
-from pivotbench.containers import Container
 from pivotbench.engines.base import FlagCatalogue, FlagSpec
 from pivotbench.errors import UserError
+from pivotbench.machine import containers
+from pivotbench.machine.containers import Container
 
 # Importing SGLang imports torch, which takes a while on a cold disk.
 _TIMEOUT_SECONDS = 300

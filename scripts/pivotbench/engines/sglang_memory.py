@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pivotbench.engines.findings import fraction, number
-from pivotbench.model_shape import ModelShape
+from pivotbench.model.shape import ModelShape
 
 MIB = 1 << 20
 _LARGE_GPU_MIB = 60 * 1024
@@ -91,7 +91,7 @@ def estimate(
         draft_weights_mib=None if draft_weights is None else round(draft_weights / MIB),
         cache_bytes_per_token=each,
         draft_cache_bytes_per_token=draft_each,
-        cache_tokens=int(room // (each + (draft_each or 0))),
+        cache_tokens=int(room // max(1, each + (draft_each or 0))),
     )
 
 

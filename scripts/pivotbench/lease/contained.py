@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pivotbench import containers
-from pivotbench.containers import Container
 from pivotbench.engines.base import Command
 from pivotbench.lease.processes import MARKER
 from pivotbench.lease.state import LaunchOrder, marker_value
-from pivotbench.mounts import mounts_for, prepare
+from pivotbench.machine import containers
+from pivotbench.machine.containers import Container
+from pivotbench.machine.mounts import mounts_for, prepare
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def as_the_log_tells(
     code: str, what: str, log: Path, exit_code: int | None, engine: str, secrets: Sequence[str] = ()
 ) -> Reason:
     """Return what happened, with the cause in the log's words and what helps against it, where it knows."""
-    from pivotbench.reasons import remedy_for
+    from pivotbench.diagnosis.reasons import remedy_for
 
     cause = _cause(log, exit_code, engine, secrets)
     if cause.code == "unknown":
@@ -34,7 +34,7 @@ def as_the_log_tells(
 
 def _cause(log: Path, exit_code: int | None, engine: str, secrets: Sequence[str]) -> Reason:
     """Return the cause by a log, whose words are quoted without these secrets."""
-    from pivotbench.diagnose import diagnose_file
+    from pivotbench.diagnosis.diagnose import diagnose_file
 
     cause = diagnose_file(log, exit_code, engine)
     return replace(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pivotbench import containers
-from pivotbench.containers import Container
 from pivotbench.lease.processes import Identity, descendants, end, marked, named, reap
 from pivotbench.lease.state import LaunchOrder, marker_value
+from pivotbench.machine import containers
+from pivotbench.machine.containers import Container
 
 _FIRST: dict[str, Identity | None] = {}
 

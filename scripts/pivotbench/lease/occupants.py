@@ -13,8 +13,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from pivotbench.gpu import memory_used_mib, processes_on
 from pivotbench.lease.processes import Identity, named
+from pivotbench.machine.gpu import memory_used_mib, processes_on
 
 # What a device may hold beyond its level before a launch: a driver's own bookkeeping varies that much.
 MEMORY_SLACK_MIB = 512

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from pivotbench.gpu import memory_used_mib
 from pivotbench.lease.occupants import MEMORY_SLACK_MIB, holders
 from pivotbench.lease.ports import listeners, port_is_closed
 from pivotbench.lease.state import Record
+from pivotbench.machine.gpu import memory_used_mib
 
 MEMORY_SECONDS = 30.0
 PORT_SECONDS = 2.0

@@ -21,13 +21,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pivotbench import containers
-from pivotbench.containers import Container
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import Engine
 from pivotbench.errors import UserError, write_fault
 from pivotbench.files import read_json
-from pivotbench.gpu import device_variables, memory_used_mib, visible_gpus
 from pivotbench.lease.contained import contained
 from pivotbench.lease.death import as_the_log_tells, death_reason
 from pivotbench.lease.guard import start_guard
@@ -48,6 +45,9 @@ from pivotbench.lease.state import (
     write_record,
 )
 from pivotbench.lease.sweep import sweep_stale
+from pivotbench.machine import containers
+from pivotbench.machine.containers import Container
+from pivotbench.machine.gpu import device_variables, memory_used_mib, visible_gpus
 from pivotbench.redaction import redact_log, secrets_of
 from pivotbench.results import Reason, now
 

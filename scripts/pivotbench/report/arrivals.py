@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from pivotbench.arrivals import sustained
 from pivotbench.charts.figures import number, seconds
+from pivotbench.decision.loads.arrivals import sustained
 
 
 @dataclass(frozen=True)

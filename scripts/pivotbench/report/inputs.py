@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from pivotbench.decision import SCHEMA
+from pivotbench.decision.decide import SCHEMA
 from pivotbench.errors import UserError
 from pivotbench.evidence import CellFiles, evidence_folders, read_cell
 from pivotbench.files import read_json

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pivotbench.charts.figures import number, seconds
-from pivotbench.load_words import crossing_words, place_words, standing_words
+from pivotbench.decision.loads.words import crossing_words, place_words, standing_words
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,16 @@ import pandas as pd
 from markupsafe import Markup
 
 from pivotbench import __version__
-from pivotbench.arrivals import CAPTION
 from pivotbench.charts import build_charts
 from pivotbench.charts.figures import number, percent, times
 from pivotbench.charts.hues import plain_name
 from pivotbench.charts.page import figure_spec, security_policy, templates, text_of, vega
 from pivotbench.charts.ranking import fields
 from pivotbench.charts.source import measured_on
+from pivotbench.decision.loads.arrivals import CAPTION
+from pivotbench.decision.loads.words import PARETO_CAPTION
 from pivotbench.evidence import CellFiles
 from pivotbench.files import write_text
-from pivotbench.load_words import PARETO_CAPTION
 from pivotbench.report.answers import answer_tables
 from pivotbench.report.arrivals import arrivals_groups
 from pivotbench.report.counted import counted_notes
@@ -29,7 +29,7 @@ from pivotbench.report.outcomes import outcomes, tally
 from pivotbench.report.story import facts, story
 from pivotbench.report.tables import environment_rows, flag_rows, ranking_rows, speculation_tables
 from pivotbench.results import STAGES
-from pivotbench.summary_limit import limit_sentence
+from pivotbench.summary.limit import limit_sentence
 
 PHASE_TITLES = {"backends": "Backends", "speculative": "Speculation on the winner"}
 

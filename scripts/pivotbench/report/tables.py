@@ -9,8 +9,8 @@ from typing import Any
 
 from pivotbench.charts.figures import count, number, percent
 from pivotbench.charts.ranking import Field, fields
+from pivotbench.decision.loads.words import largest_load_words
 from pivotbench.evidence import CellFiles
-from pivotbench.load_words import largest_load_words
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pivotbench.containers import image_identity
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import Engine, FlagCatalogue
 from pivotbench.errors import UserError
-from pivotbench.host import describe
 from pivotbench.installations import kept_flags, known_versions, read_flags
 from pivotbench.lease.ensure import stop
 from pivotbench.lease.state import Record
+from pivotbench.machine.containers import image_identity
+from pivotbench.machine.host import describe
 from pivotbench.model_facts import model_facts
 from pivotbench.preflight import preflight
 from pivotbench.stages.context import Context, failed_launch

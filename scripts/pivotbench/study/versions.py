@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from pivotbench import containers
+from pivotbench.machine import containers
 from pivotbench.redaction import is_secret_variable
 from pivotbench.study.fields import Line, Strict, StudyPath, folder_of, is_local, refusal, resolve
 

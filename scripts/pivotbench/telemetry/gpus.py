@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from pivotbench.gpu import MIB
+from pivotbench.machine.gpu import MIB
 from pivotbench.telemetry.reading import ENERGY, Reading, known, told
 
 # Bits of nvmlClocksEventReasons (NVML API reference). An idle GPU's low clock is no throttling: not named.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from pivotbench.gpu import MIB
+from pivotbench.machine.gpu import MIB
 from pivotbench.telemetry.reading import ENERGY, HOST, Reading, known, told
 
 # Reading a process or a core's frequency costs some 50 microseconds each, and a machine may have hundreds

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
 
-from pivotbench.gpu import nvml
+from pivotbench.machine.gpu import nvml
 from pivotbench.telemetry.gpus import GpuReader
 from pivotbench.telemetry.host import HostReader
 from pivotbench.telemetry.reading import Reading

@@ -1,0 +1,1 @@
+"""What a cluster's scheduler is asked for, and what it says."""

@@ -1,0 +1,1 @@
+"""What holds the winner back, and what to try next."""

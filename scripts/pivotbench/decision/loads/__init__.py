@@ -1,0 +1,1 @@
+"""What depends on the load: goodput, the best by load, crossings, the Pareto set."""

@@ -1,0 +1,1 @@
+"""Why a server failed: signatures, the first causal error, what to do."""

@@ -1,0 +1,1 @@
+"""What a host has: devices, engines, containers, models, and where they lie."""

@@ -1,0 +1,57 @@
+"""What a server in a container sees of the host: its model, the files its flags name, and caches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pivotbench.machine.cache import cache_folder
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A path of the host, seen at the same path inside; files a server only reads are read-only."""
+
+    path: Path
+    read_only: bool
+
+
+def mounts_for(runtime: str, model: str, flags: Mapping[str, Any], env: Mapping[str, str]) -> list[Mount]:
+    """Return what a server must see of the host: its model, files its flags name, hub and kernel caches.
+
+    Apptainer shows it the caller's home, where its kernel caches are, by itself. Where a model's files are
+    links, as in the hub's cache, the folders they lead to are seen as well.
+    """
+    values = [v for value in flags.values() for v in (value if isinstance(value, list) else [value])]
+    named = [Path(str(v)) for v in [model, *values] if isinstance(v, str) and v.startswith("/")]
+    seen: set[Path] = set()
+    for path in named:
+        if path.exists():
+            inside = [*path.iterdir()] if path.is_dir() else [path]
+            seen |= {path} | {p.resolve().parent for p in inside if p.is_symlink()}
+    caches = {hub_cache(env)} | ({home()} if runtime == "docker" else set())
+    return [
+        *(Mount(path, read_only=True) for path in sorted(seen - caches)),
+        *(Mount(path, read_only=False) for path in sorted(caches)),
+    ]
+
+
+def hub_cache(env: Mapping[str, str]) -> Path:
+    """Return where the model hub's files are kept, as the study or the machine says."""
+    told = env.get("HF_HOME") or os.environ.get("HF_HOME")
+    return Path(told) if told else Path.home() / ".cache" / "huggingface"
+
+
+def home() -> Path:
+    """Return the folder that is HOME inside docker's containers: compiled kernels outlive a launch there."""
+    return cache_folder().absolute() / "containers"
+
+
+def prepare(mounts: Iterable[Mount]) -> None:
+    """Make the caches that are to be mounted, where this is the first server to use them."""
+    for mount in mounts:
+        if not mount.read_only:
+            mount.path.mkdir(parents=True, exist_ok=True)

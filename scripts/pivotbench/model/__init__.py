@@ -1,0 +1,1 @@
+"""What is known of a model from its config.json: layers, bytes, caches."""
