@@ -11,7 +11,8 @@ CLUSTER := .venv/cluster.txt
 SGLANG_CLIENTS := .venv-bench/bench-client.txt
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 
-.PHONY: help demo test lint generated clean engine cluster soak bench-detectors bench-client
+.PHONY: help demo test lint generated clean engine cluster soak replay
+.PHONY: bench-detectors bench-client bench-decision bench-scale
 
 help:
 	@echo "make demo    find the best configuration of a small model on this machine (config/config.yaml)"

@@ -162,6 +162,7 @@ class Campaign:
                 "decision": self.study.decision.model_dump(mode="json"),
                 "configurations": self.study.configurations,
                 "speculations": self.study.speculations,
+                "speculative_base": self.study.speculative_base,
             }
         )
 

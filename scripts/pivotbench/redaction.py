@@ -6,6 +6,7 @@ goes without.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -91,8 +92,13 @@ def redact_log(path: Path, secrets: Sequence[str]) -> None:
             if any(clean(block) is not block for block in _blocks(log)):
                 log.seek(0)
                 write_bytes(path, b"".join(map(clean, _blocks(log))))
+    except FileNotFoundError:
+        return
     except OSError:
-        return  # there is none
+        # What cannot be written anew must not stay as it is: emptying a file needs no room.
+        with contextlib.suppress(OSError):
+            os.truncate(path, 0)
+        raise
 
 
 def _blocks(log: BinaryIO) -> Iterator[bytes]:

@@ -166,14 +166,18 @@ def _judge(before: Series, after: Series, pair: Pair, risk: Risk, margin: float)
 
 def _bounded(old: Results, new: Results, pair: Pair, verdict: str) -> str | None:
     """Why a verdict is no finding since goodput of the pair is known by a bound only, or None."""
-    sides = {"faster": ("old",), "slower": ("new",), "equivalent": ("old", "new")}.get(verdict, ())
     rows = {"old": old.ranked[pair.old], "new": new.ranked[pair.new]}
-    open_ = [side for side in sides if rows[side]["at_least"]]
-    if not open_:
+    # Which bound of which side keeps the true ratio from being what the verdict says.
+    against: dict[str, dict[str, tuple[str, ...]]] = {
+        "faster": {"old": ("at_least",), "new": ("at_most",)},
+        "slower": {"old": ("at_most",), "new": ("at_least",)},
+        "equivalent": dict.fromkeys(rows, ("at_least", "at_most", "between")),
+    }
+    sides = against.get(verdict, {})
+    bounded = [side for side, bounds in sides.items() if any(rows[side][bound] for bound in bounds)]
+    if not bounded:
         return None
-    return (
-        f"no measured load of the {' and the '.join(open_)} folder crosses the limits: goodput may be higher"
-    )
+    return f"goodput of the {' and the '.join(bounded)} folder is known by a bound only, as its decision says"
 
 
 def _hardware(results: Results, key: Key) -> Conditions:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pivotbench.changes.changelog import speed_words
-from pivotbench.summary.markdown import figure, table, text
+from pivotbench.summary.markdown import block, figure, table, text
 
 Row = Mapping[str, Any]
 HEADINGS = {
@@ -47,7 +47,7 @@ def summary_markdown(comparison: Row) -> str:
             parts.append(f"## {heading}\n\n" + "".join(f"- {text(line)}\n" for line in lines))
     parts += [_by_load(comparison["speeds_by_load"]), _agreement(comparison["answers"])]
     if new["launch_command"] and new["launch_command"] != old["launch_command"]:
-        parts.append(f"## Launch command now\n\n```sh\n{new['launch_command']}\n```\n")
+        parts.append("## Launch command now\n\n" + block("sh", new["launch_command"]))
     parts.append(f"## What this means\n\n{text(comparison['statement'])}\n")
     return "\n".join(part for part in parts if part)
 

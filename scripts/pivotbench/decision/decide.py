@@ -32,7 +32,7 @@ SCHEMA = DECISION_SCHEMA
 
 
 def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFiles]) -> dict[str, Any]:
-    """Return the decision as JSON values of the shape in decision_model.
+    """Return the decision as JSON values of the shape in decision.document.
 
     ``races``: all race files of the study, both phases. Only cells that a race asked for are evidence;
     a phase without races contributes nothing. Raises pydantic.ValidationError for a bug of ours.
@@ -213,6 +213,8 @@ def _ranking(rules: DecisionRules, state: Contest) -> list[dict[str, Any]]:
                 "rounds": len(values),
                 "by_round": [{"round": n, "tok_s": values[n]} for n in sorted(values)],
                 "at_least": state.subjects[name].at_least,
+                "at_most": state.subjects[name].at_most,
+                "between": state.subjects[name].between,
                 "largest_load": state.largest_loads.get(name),
             }
         )

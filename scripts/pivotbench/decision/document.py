@@ -56,6 +56,8 @@ class RankingPart(_Part):
     rounds: int
     by_round: list[RoundPart]
     at_least: bool = Field(description="goodput that may be higher: no measured load crosses the limits")
+    at_most: bool = Field(description="goodput that may be lower: some rounds met the limits at no load")
+    between: bool = Field(description="goodput whose value lies between two loads, known no closer")
     largest_load: dict[str, float] | None = Field(
         description="for goodput: by workload the largest load within the limits, mean over rounds"
     )

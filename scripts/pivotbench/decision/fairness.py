@@ -160,7 +160,10 @@ def _numbers(
 
 
 def _graphs(a: Serving, b: Serving, load: Load, spelling: Spelling, asked: frozenset[str]) -> str | None:
-    if spelling.graphs is None or asked & {*spelling.graphs_off, *spelling.graphs.settings}:
+    if spelling.graphs is None or any(
+        name.startswith((*spelling.graphs_off, *spelling.graphs.settings, *spelling.graphs_asked))
+        for name in asked
+    ):
         return None
     one, other = (largest_graph(each.settings, spelling) for each in (a, b))
     if one is None or other is None or (one >= load.concurrency) == (other >= load.concurrency):

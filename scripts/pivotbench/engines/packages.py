@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -82,7 +83,8 @@ def _search_path(python: Path) -> list[Path]:
         folders = json.loads(told.stdout.strip().splitlines()[-1])
     except (OSError, ValueError, IndexError, subprocess.SubprocessError):
         return []
-    write_json(answer, folders)
+    with contextlib.suppress(OSError):  # a cache that cannot be written is asked again next time
+        write_json(answer, folders)
     return [Path(folder) for folder in folders]
 
 

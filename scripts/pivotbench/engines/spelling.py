@@ -51,7 +51,8 @@ class Spelling:
     sizes with recorded kernels; ``graphs_off``: switches that turn these off. ``tensor_parallel`` and
     ``data_parallel``: GPUs that share and that repeat the model. ``belongs``: prefixes of settings that are
     part of a flag that begins alike. ``says_nothing``: settings that repeat others or keep a diary.
-    ``graphs_reach``: the flag of the largest batch with recorded kernels; ``draft_length``: flags that say
+    ``graphs_reach``: the flag of the largest batch with recorded kernels, ``graphs_asked``: how the names of
+    all begin that ask for them, aliases too; ``draft_length``: flags that say
     how far drafts reach. ``remedies``: flags to try; what an engine has no flag for is not among them.
     """
 
@@ -68,6 +69,7 @@ class Spelling:
     says_nothing: tuple[str, ...] = ()
     side_effects: tuple[SideEffect, ...] = ()
     graphs_reach: str | None = None
+    graphs_asked: tuple[str, ...] = ()
     draft_length: tuple[str, ...] = ()
     remedies: Mapping[Remedy, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -131,6 +133,7 @@ SGLANG_SPELLING = Spelling(
         ),
     ),
     graphs_reach="cuda-graph-max-bs-decode",
+    graphs_asked=("cuda_graph_",),
     draft_length=("speculative-num-steps", "speculative-num-draft-tokens"),
     remedies={
         "speculate": {"speculative-algorithm": "NGRAM", "speculative-num-draft-tokens": 4},

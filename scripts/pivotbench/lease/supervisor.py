@@ -282,8 +282,10 @@ class Supervisor:
             self._leave_devices()
         try:
             if Path(self.order.record).parent.is_dir():
-                redact_log(Path(self.order.log), self.secrets)
-                write_record(Path(self.order.record), self.record, self.secrets)
+                try:
+                    redact_log(Path(self.order.log), self.secrets)
+                finally:
+                    write_record(Path(self.order.record), self.record, self.secrets)
             shutil.rmtree(self.folder, ignore_errors=True)
         except OSError as error:
             # The stage that ordered the launch reads this, and tidies up.

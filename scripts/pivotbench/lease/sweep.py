@@ -54,8 +54,10 @@ def sweep_launch(folder: Path) -> None:
     if path.parent.is_dir() and not path.exists():
         secrets = secrets_of(order.secrets)
         try:
-            redact_log(Path(order.log), secrets)
-            write_record(path, record, secrets)
+            try:
+                redact_log(Path(order.log), secrets)
+            finally:
+                write_record(path, record, secrets)
         except OSError:
             return  # ended, but the disk takes no record: the folder stays for whoever sweeps next
     shutil.rmtree(folder, ignore_errors=True)

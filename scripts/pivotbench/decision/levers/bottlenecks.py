@@ -35,7 +35,7 @@ _SUMS: tuple[tuple[Remedy, str, str], ...] = (
 class Winner:
     """The winner's last measured cell, its rows of the measurements, and decision.json's ``limit``.
 
-    ``concurrency``: the metric's.
+    ``concurrency``: the metric's. ``version``: which version of the engine it runs, where the study says so.
     """
 
     cell: CellFiles
@@ -43,6 +43,7 @@ class Winner:
     limit: Entry
     spelling: Spelling
     concurrency: int | None
+    version: str | None = None
 
     @property
     def name(self) -> str:
@@ -60,7 +61,7 @@ class Winner:
         asked = self.cell.requested
         if flags is None or all(asked.get(name) == value for name, value in flags.items()):
             return None
-        return variant(self.cell, suffix, flags)
+        return variant(self.cell, suffix, flags, self.version)
 
 
 def held_back(
@@ -80,7 +81,14 @@ def held_back(
     if last is None:
         return []
     own = [row for row in rows if (row["phase"], row["configuration"]) == (last.phase, last.configuration)]
-    winner = Winner(last, own, limit, get_engine(rules.engine).spelling, rules.metric_concurrency)
+    winner = Winner(
+        last,
+        own,
+        limit,
+        get_engine(rules.engine).spelling,
+        rules.metric_concurrency,
+        rules.version_of(last.configuration),
+    )
     drafting = {c.configuration: c for c in cells if c.measured and c.phase == "speculative"}
     return [
         *_graphs(winner),
@@ -104,7 +112,7 @@ def _graphs(winner: Winner) -> Iterator[Lever]:
         "record the kernels of the batches that are served",
         f"{winner.name} had {sent} requests at once to serve and CUDA graphs {sizes}, "
         "so it launched every kernel by itself",
-        variant(winner.cell, "graphs", {**flags, **reach}),
+        variant(winner.cell, "graphs", {**flags, **reach}, winner.version),
         f"{winner.name}-graphs equivalent to {winner.name}, or slower",
     )
 
@@ -115,14 +123,16 @@ def _backlog(winner: Winner, open_loop: Sequence[Entry]) -> Iterator[Lever]:
         for row in open_loop
         if row["configuration"] == winner.name and row["rounds_sustained"] < row["rounds"]
     ]
-    limit = winner.spelling.requests.told(winner.settings)
-    if not behind or not isinstance(limit, int):
+    each = winner.spelling.requests.told(winner.settings)
+    replicas = winner.settings.get(winner.spelling.data_parallel or "") or 1
+    if not behind or not isinstance(each, int) or not isinstance(replicas, int):
         return
+    limit = each * replicas
     row = min(behind, key=lambda each: each["rate_per_second"])
     peak = row["in_flight_peak"]
     if peak is None or peak <= limit:
         return
-    flags: dict[str, Any] = {winner.spelling.requests.flag: peak}
+    flags: dict[str, Any] = {winner.spelling.requests.flag: -(-peak // replicas)}
     pool = winner.spelling.tokens.told(winner.settings)
     if winner.spelling.tokens.flag in winner.cell.requested and isinstance(pool, int):
         flags[winner.spelling.tokens.flag] = pool * peak // limit  # as many tokens for each as before
@@ -130,7 +140,7 @@ def _backlog(winner: Winner, open_loop: Sequence[Entry]) -> Iterator[Lever]:
         "serve more requests at once",
         f"at {row['rate_per_second']:g} requests/s of {row['workload']} {winner.name} falls behind: "
         f"up to {peak} are in flight and {limit} are served, so the others queue",
-        variant(winner.cell, "wider", flags),
+        variant(winner.cell, "wider", flags, winner.version),
         f"{row['rate_per_second']:g} requests/s still not sustained, or sustained at a TTFT nobody can use",
     )
 

@@ -25,12 +25,16 @@ def snippet(fragment: Mapping[str, Any]) -> str:
     return str(yaml.safe_dump(dict(fragment), sort_keys=False, default_flow_style=None, width=10_000))
 
 
-def variant(cell: CellFiles, suffix: str, flags: Mapping[str, Any]) -> dict[str, Any]:
+def variant(
+    cell: CellFiles, suffix: str, flags: Mapping[str, Any], version: str | None = None
+) -> dict[str, Any]:
     """Return the fragment that adds a configuration like the cell's, with other flags on top of its own.
 
-    A backend's variant stands among the backends, also where the cell is its relaunch as a baseline.
+    A backend's variant stands among the backends, also where the cell is its relaunch as a baseline; it runs
+    the version of the engine that the study gives the backend, if any.
     """
     base, _, drafting = cell.configuration.partition("+")
     if drafting and drafting != "none":
         return {"speculative": {f"{drafting}-{suffix}": {**cell.requested, **flags}}}
-    return {"backends": {f"{base}-{suffix}": {**cell.requested, **flags}}}
+    own = {} if version is None else {"version": version}
+    return {"backends": {f"{base}-{suffix}": {**own, **cell.requested, **flags}}}
