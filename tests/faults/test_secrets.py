@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from faults.test_lease import LEASED, order, quiet
+from pivotbench import redaction
 from pivotbench.engines.base import Command
 from pivotbench.lease.contained import contained
 from pivotbench.lease.ensure import Server, ensure, final_record, stop
@@ -117,6 +119,20 @@ def test_tokens_of_text_are_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_short_values_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_TOKEN", "flash")
     assert redacted("flash-attn: on", secrets_of(["SOME_TOKEN"])) == "flash-attn: on"
+
+
+def test_a_log_that_cannot_be_written_anew_keeps_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    log = tmp_path / "server.log"
+    log.write_text(f"key {SECRET}\n")
+    monkeypatch.setattr(redaction, "write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        redact_log(log, [SECRET])
+    assert log.read_text() == ""
 
 
 def test_a_log_without_secrets_is_not_touched(tmp_path: Path) -> None:

@@ -99,8 +99,12 @@ def test_graphs_that_reach_the_load_in_one_alone_are_grave(off: bool) -> None:
     assert (unfair(less, full, Load(1), SGLANG_SPELLING) is not None) is off
     reason = unfair(less, full, Load(8), SGLANG_SPELLING)
     assert reason is not None and f"reach batches of {0 if off else 4} and 8" in reason
-    asked = replace(less, requested={"disable-cuda-graph": True, "cuda-graph-bs-decode": [1, 2, 4]})
-    assert unfair(asked, full, Load(8), SGLANG_SPELLING) is None
+    for flags in (
+        {"disable-cuda-graph": True, "cuda-graph-bs-decode": [1, 2, 4]},
+        {"cuda-graph-max-bs-decode": 4},
+        {"cuda-graph-max-bs": 4},
+    ):
+        assert unfair(replace(less, requested=flags), full, Load(8), SGLANG_SPELLING) is None
 
 
 def test_scheduler_switches_that_differ_by_themselves_are_listed_and_explained_where_known() -> None:

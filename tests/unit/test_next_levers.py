@@ -16,6 +16,7 @@ from campaigns import CHAT_RULES, founding_decision, run_phase
 from factory import ENVIRONMENT, Cell, cell_files, noisy
 from pivotbench.decision.decide import decide
 from pivotbench.decision.levers.bottlenecks import held_back
+from pivotbench.decision.levers.lever import variant
 from pivotbench.decision.levers.roofline import limit
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.engines import ENGINES, get_engine
@@ -150,11 +151,19 @@ def test_a_queue_that_grows_over_the_limit_asks_for_a_wider_server() -> None:
     assert yaml.safe_load(found["snippet"])["backends"]["fa3-wider"]["max-running-requests"] == 96
     for kept_up in ({"rounds_sustained": 2}, {"in_flight_peak": 40}, {"configuration": "triton"}):
         assert "serve more requests at once" not in names(levers(limited, open_loop=[{**behind, **kept_up}]))
+    replicated = cell(effective={"max-running-requests": 48, "dp-size": 2})
+    assert "serve more requests at once" not in names(levers(replicated, open_loop=[behind]))
     small = cell("flash", flags={"parallel": 4, "ctx-size": 4096}, environment=ENVIRONMENT)
     wider = levers(small, CHAT_RULES, open_loop=[{**behind, "configuration": "flash", "in_flight_peak": 8}])
     assert yaml.safe_load(wider[0]["snippet"]) == {
         "backends": {"flash-wider": {"parallel": 8, "ctx-size": 8192}}
     }
+
+
+def test_a_variant_runs_the_version_of_the_backend_it_varies() -> None:
+    fragment = variant(cell(), "wide", {"max-running-requests": 96}, "old")
+    assert fragment["backends"]["fa3-wide"]["version"] == "old"
+    assert "version" not in variant(cell(), "wide", {})["backends"]["fa3-wide"]
 
 
 def test_a_long_wait_for_the_first_token_asks_for_shorter_prefills() -> None:

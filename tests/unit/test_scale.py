@@ -53,6 +53,15 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     return found
 
 
+def test_another_pinned_base_is_judged_anew(tmp_path: Path) -> None:
+    def rules(on: str) -> str:
+        speculative = f"speculative: {{on: {on}, n: {{speculation: NGRAM_SIMPLE}}}}\n"
+        (tmp_path / "study.yaml").write_text(STUDY + speculative)
+        return Campaign(study=load_study(tmp_path / "study.yaml"), root=tmp_path, local=False).decision_rules
+
+    assert rules("threads-1") != rules("threads-2")
+
+
 def test_a_run_with_nothing_to_do_reads_every_stage_file_once(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
