@@ -9,6 +9,7 @@ from typing import Any
 
 from pivotbench.campaign import Campaign
 from pivotbench.cells import PHASES, Cell
+from pivotbench.damage import RACE_KEYS
 from pivotbench.errors import UserError
 from pivotbench.files import read_json
 
@@ -82,8 +83,10 @@ def stored_rounds(campaign: Campaign) -> Rounds:
         path = campaign.race_file(phase, number)
         try:
             race: Race | None = read_json(path) if path.is_file() else None
-        except ValueError:
-            raise UserError(f"{path}: not JSON: remove it and run again") from None
+        except (ValueError, RecursionError):
+            raise UserError(f"{path}: not JSON: remove it and run again without frozen=true") from None
+        if race is not None and not (isinstance(race, dict) and race.keys() >= RACE_KEYS):
+            raise UserError(f"{path}: no race: remove it and run again without frozen=true")
         return race
 
     return Rounds(campaign, read)

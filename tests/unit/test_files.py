@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pivotbench.damage import damaged_files
 from pivotbench.errors import write_fault
 from pivotbench.files import write_json
 from pivotbench.results import later
@@ -47,3 +48,14 @@ def test_a_fault_of_ours_is_no_fault_of_the_disk() -> None:
 
 def test_a_stage_ends_after_it_began_whatever_the_clock_says() -> None:
     assert later("2026-03-29T00:59:59.900+00:00", 1.25) == "2026-03-29T01:00:01.150+00:00"
+
+
+def test_derived_files_that_are_json_and_no_more_are_damaged(tmp_path: Path) -> None:
+    (tmp_path / "race").mkdir()
+    race, decision = tmp_path / "race" / "backends.r1.json", tmp_path / "decision.json"
+    race.write_text('{"round": 1, "ended": true, "evidence": []}')
+    decision.write_text('{"schema": "pivotbench/decision/3"}')
+    assert damaged_files(tmp_path) == []
+    for path in (race, decision):
+        path.write_text("{}")
+    assert damaged_files(tmp_path) == [race, decision]

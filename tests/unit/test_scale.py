@@ -49,6 +49,7 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
                 write_json(cell.file(stage), content | {"fingerprint": wanted})
         ended = number == 2
         race = {"phase": "backends", "round": number, "next": [] if ended else names, "ended": ended}
+        race |= {"evidence": []}
         write_json(found.race_file("backends", number), race)
     return found
 

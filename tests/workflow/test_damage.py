@@ -38,6 +38,9 @@ def test_a_damaged_race_is_one_line_where_nothing_may_be_launched(campaign: Fold
     run = campaign.snakemake(DECISION, config=("frozen=true",))
     assert run.code != 0
     assert "race/backends.r1.json: not JSON: remove it and run again" in run.text
+    (campaign.results / "race" / "backends.r1.json").write_text("{}")
+    run = campaign.snakemake(DECISION, config=("frozen=true",))
+    assert run.code != 0 and "race/backends.r1.json: no race: remove it and run again" in run.text
 
 
 @pytest.mark.parametrize("hours", [-5, 5], ids=["set back", "set ahead"])

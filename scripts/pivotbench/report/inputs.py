@@ -37,10 +37,10 @@ def read_inputs(results: Path) -> Inputs:
     folders = evidence_folders(results)
     cells = [read_cell(folder) for folder in folders]
     decided = read_json(decision)
-    if decided["schema"] != SCHEMA:
+    schema = decided.get("schema") if isinstance(decided, dict) else None
+    if schema != SCHEMA:
         raise UserError(
-            f"{decision}: written by another version ({decided['schema']}, not {SCHEMA}); "
-            "remove it and run again"
+            f"{decision}: written by another version ({schema}, not {SCHEMA}); remove it and run again"
         )
     try:
         table = pd.read_parquet(measurements)
