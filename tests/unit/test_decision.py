@@ -298,6 +298,7 @@ def test_the_demo_campaign_reads_well(tmp_path: Path) -> None:
     assert 8 <= len(terminal_summary(decision).splitlines()) <= 14
     text = (folder / "summary.md").read_text()
     assert decision["launch_command"] in text
+    assert ". Metric: " in text
     assert f"Runner-up: {decision['runner_up']['configuration']}." in text
     assert re.search(r"\d%", text) is None
     assert all(e["configuration"] in text for e in decision["eliminated"])

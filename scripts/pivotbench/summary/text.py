@@ -55,8 +55,10 @@ def summary_markdown(decision: Decision) -> str:
     parts = [
         f"# {_text(decision['study'])}\n",
         f"**{_text(_winner_line(decision))}**\n",
-        _text(f"{decision['model']} on {decision['engine']}, {_where(decision['environment'])}. ")
-        + _text(f"Metric: {_metric(decision)}.")
+        _text(
+            f"{decision['model']} on {decision['engine']}, {_where(decision['environment'])}. "
+            f"Metric: {_metric(decision)}."
+        )
         + "\n",
     ]
     if decision["launch_command"]:
