@@ -12,11 +12,10 @@ from typing import Any
 import pandas as pd
 
 from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, Drafts, noisy, write_cells
-from pivotbench.decision.decide import SCHEMA
 from pivotbench.diagnosis.reasons import remedy_of
 from pivotbench.evidence import CellFiles, read_cell
 from pivotbench.measurements import collect
-from pivotbench.results import Reason
+from pivotbench.results import DECISION_SCHEMA, Reason
 
 STUDY = "sample"
 SPEEDS = {"flash-on": 92.0, "kv-q8": 90.5, "flash-off": 75.0, "no-repack": 55.0}
@@ -113,7 +112,7 @@ def decided(
     comparisons = [comparison(name, speeds[name] / speeds[names[0]], verdicts, winner) for name in names[1:]]
     alike = [name for name in names if name == winner or verdicts.get(name) == "equivalent"]
     return {
-        "schema": SCHEMA,
+        "schema": DECISION_SCHEMA,
         "study": STUDY,
         "engine": "llamacpp",
         "model": "SmolLM2-135M-Instruct",

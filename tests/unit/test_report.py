@@ -15,7 +15,6 @@ from markupsafe import escape
 
 from campaigns import write_demo
 from pivotbench.charts.figures import NO_BREAK
-from pivotbench.decision.decide import SCHEMA
 from pivotbench.errors import UserError
 from pivotbench.evidence import evidence_folders
 from pivotbench.files import write_json
@@ -25,7 +24,7 @@ from pivotbench.report.inputs import read_inputs
 from pivotbench.report.outcomes import outcomes, tally
 from pivotbench.report.story import facts, story
 from pivotbench.report.tables import speculation_tables
-from pivotbench.results import Reason
+from pivotbench.results import DECISION_SCHEMA, Reason
 from pivotbench.summary.text import summary_markdown
 from report_sample import Sample, addresses, elements, failed, sample
 
@@ -293,7 +292,7 @@ def test_raw_rows_that_are_not_those_of_the_result_are_named(tmp_path: Path) -> 
 def test_a_decision_of_another_version_is_one_line(tmp_path: Path) -> None:
     results = write_demo(tmp_path)
     file = results / "decision.json"
-    file.write_text(file.read_text().replace(SCHEMA, "pivotbench/decision/1"))
+    file.write_text(file.read_text().replace(DECISION_SCHEMA, "pivotbench/decision/1"))
     with pytest.raises(UserError, match=r"decision\.json: written by another version .*; remove it"):
         read_inputs(results)
 

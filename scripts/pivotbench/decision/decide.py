@@ -28,8 +28,6 @@ from pivotbench.evidence import CellFiles
 from pivotbench.measurements import rows
 from pivotbench.results import DECISION_SCHEMA
 
-SCHEMA = DECISION_SCHEMA
-
 
 def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFiles]) -> dict[str, Any]:
     """Return the decision as JSON values of the shape in decision.document.
@@ -57,7 +55,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
     hosts = frozenset(str(c.environment["host"]) for c in used if c.environment.get("host"))
     return validated(
         {
-            "schema": SCHEMA,
+            "schema": DECISION_SCHEMA,
             "study": rules.study,
             "engine": rules.engine,
             "model": rules.model,

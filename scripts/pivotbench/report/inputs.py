@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from pivotbench.decision.decide import SCHEMA
 from pivotbench.errors import UserError
 from pivotbench.evidence import CellFiles, evidence_folders, read_cell
 from pivotbench.files import read_json
 from pivotbench.raw_files import altered
+from pivotbench.results import DECISION_SCHEMA
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,10 @@ def read_inputs(results: Path) -> Inputs:
     cells = [read_cell(folder) for folder in folders]
     decided = read_json(decision)
     schema = decided.get("schema") if isinstance(decided, dict) else None
-    if schema != SCHEMA:
+    if schema != DECISION_SCHEMA:
         raise UserError(
-            f"{decision}: written by another version ({schema}, not {SCHEMA}); remove it and run again"
+            f"{decision}: written by another version ({schema}, not {DECISION_SCHEMA}); "
+            "remove it and run again"
         )
     try:
         table = pd.read_parquet(measurements)
