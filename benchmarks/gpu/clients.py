@@ -19,6 +19,7 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -29,7 +30,6 @@ from pivotbench.client import LoadPlan, measure
 WINDOWS, WHOLE, SERVING = "windows", "whole", "serving"
 DIALECT = "sglang-generate"
 WINDOW_COUNT = 4
-TIMEOUT_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,33 @@ def whole(url: str, turn: int, sent: Load, vocabulary: range) -> Row:
     )
 
 
-def serving(url: str, turn: int, sent: Load, model: str, python: str) -> Row:
-    """Return what ``sglang.benchmark.serving`` reports; it also needs the package ``datasets``."""
+# SGLang's client, started once: importing it costs half a minute. Each line it reads is an argument list.
+_RUN_EACH = """
+import json, sys
+from sglang.benchmark.serving import cli_main
+for line in sys.stdin:
+    sys.argv = ["serving", *json.loads(line)]
+    cli_main()
+    print("DONE", flush=True)
+"""
+
+
+@contextmanager
+def sglang_client(python: str, log: Path) -> Iterator[subprocess.Popen[str]]:
+    """Give a process that runs ``sglang.benchmark.serving`` for each line sent; it needs ``datasets``."""
+    with log.open("w", encoding="utf-8") as errors:
+        command = [python, "-c", _RUN_EACH]
+        try:
+            pipe = subprocess.PIPE
+            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors, text=True)
+        except OSError as error:
+            raise SystemExit(f"error: --python {python}: {error}") from error
+        with process:
+            yield process
+
+
+def serving(url: str, turn: int, sent: Load, model: str, client: subprocess.Popen[str]) -> Row:
+    """Return what ``sglang.benchmark.serving`` reports of a fixed number of requests."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "reported.jsonl"
         options = {
@@ -137,13 +162,11 @@ def serving(url: str, turn: int, sent: Load, model: str, python: str) -> Row:
             "--output-file": file,
         }
         flags = [str(text) for option in options.items() for text in option]
-        command = [python, "-m", "sglang.benchmark.serving", *flags, "--disable-tqdm"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
-        except OSError as error:
-            raise SystemExit(f"error: --python {python}: {error}") from error
-        if done.returncode or not file.exists():
-            raise SystemExit(f"error: sglang.benchmark.serving failed: {(done.stdout + done.stderr)[-2000:]}")
+        assert client.stdin is not None and client.stdout is not None
+        with suppress(BrokenPipeError):  # it has ended: no line comes back either
+            print(json.dumps([*flags, "--disable-tqdm"]), file=client.stdin, flush=True)
+        if not any(line.strip() == "DONE" for line in client.stdout) or not file.exists():
+            raise SystemExit("error: sglang.benchmark.serving failed; the log beside --out says why")
         said = json.loads(file.read_text().splitlines()[-1])
     return Row(
         SERVING,
@@ -198,17 +221,18 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=32000, help="random ids lie below (%(default)s)")
     arguments = parser.parse_args()
     url, rows = arguments.url.rstrip("/"), []
-    for turn in range(arguments.turns):
-        for streams in arguments.streams:
-            sent = Load(streams, streams * arguments.requests)
-            rows += [
-                windows(url, turn, sent, arguments.seconds),
-                whole(url, turn, sent, range(100, arguments.vocabulary)),
-                serving(url, turn, sent, arguments.model, arguments.python),
-            ]
-            arguments.out.write_text(json.dumps([asdict(row) for row in rows], indent=1))
-            for row in rows[-3:]:
-                print(row, flush=True)
+    with sglang_client(arguments.python, arguments.out.with_suffix(".log")) as client:
+        for turn in range(arguments.turns):
+            for streams in arguments.streams:
+                sent = Load(streams, streams * arguments.requests)
+                rows += [
+                    windows(url, turn, sent, arguments.seconds),
+                    whole(url, turn, sent, range(100, arguments.vocabulary)),
+                    serving(url, turn, sent, arguments.model, client),
+                ]
+                arguments.out.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+                for row in rows[-3:]:
+                    print(row, flush=True)
     print("\n".join(lines(rows)))
 
 

@@ -1,9 +1,9 @@
-"""SmolLM2 as safetensors from its GGUF, the same made deep, and a draft of three layers.
+"""SmolLM2 as safetensors from its GGUF, the same made deep and, where asked, a draft of three layers.
 
     python -m benchmarks.gpu.models SmolLM2-135M-Instruct.Q4_1.gguf /models --prompts config/prompts
 
 Run it with the Python that SGLang is installed in: it needs torch, transformers and gguf. Writes
-SmolLM2-135M-Instruct, SmolLM2-135M-deep and SmolLM2-draft under the folder named.
+SmolLM2-135M-Instruct, SmolLM2-135M-deep and, with ``--prompts``, SmolLM2-draft under the folder named.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("gguf", type=Path, help="SmolLM2-135M-Instruct, in any format")
     parser.add_argument("out", type=Path, help="where the folders go, e.g. /models")
     parser.add_argument(
-        "--prompts", type=Path, required=True, help="folder of prompt sets, as config/prompts"
+        "--prompts", type=Path, help="folder of prompt sets, as config/prompts, to teach the draft with"
     )
     parser.add_argument(
         "--measured",
@@ -83,7 +83,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.gguf.is_file():
         parser.error(f"{arguments.gguf} is no file")
-    prompts = prompts_to_teach(arguments.prompts, set(arguments.measured))
+    prompts = prompts_to_teach(arguments.prompts, set(arguments.measured)) if arguments.prompts else []
     device = "cuda" if torch.cuda.is_available() else "cpu"
 
     model, tokenizer = read_gguf(arguments.gguf)
@@ -99,6 +99,8 @@ def main() -> None:
     model = model.to(device).eval()
     check_same(model, deep, tokenizer)
     del deep
+    if not prompts:
+        return
 
     lesson = Lesson(arguments.answer_tokens, arguments.steps)
     draft = taught(model, tokenizer, prompts, lesson, lambda kept, n: with_layers(model, kept, n))
