@@ -29,6 +29,7 @@ def read_gguf(gguf: Path) -> tuple[Any, Any]:
     model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16)
     tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token = BEGIN, END, END
     tokenizer.padding_side = "left"
+    tokenizer.model_max_length = model.config.max_position_embeddings
     model.config.eos_token_id = model.generation_config.eos_token_id = tokenizer.eos_token_id
     return model, tokenizer
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# Where tokenizer_config.json states no length, transformers puts 10^30 in its place, which SGLang 0.5.16
-# cannot write as JSON: its /v1/tokenize then answers HTTP 500.
+# Where tokenizer_config.json states no length, transformers puts 10^30 in its place and saves it too, which
+# SGLang 0.5.16 cannot write as JSON: its /v1/tokenize then answers HTTP 500.
 TOKENIZER_LENGTH = 32768
 
 COMMON: dict[str, Any] = {
@@ -94,22 +94,34 @@ SHAPES: dict[str, dict[str, Any]] = {
 def write_shapes(out: Path, tokenizer: Path) -> Iterator[Path]:
     """Write a folder for each shape under ``out`` and yield it; exits with one line where that cannot be."""
     settings = _read(tokenizer / "tokenizer_config.json")
-    settings.setdefault("model_max_length", TOKENIZER_LENGTH)
-    largest = max(_token_ids(_read(tokenizer / "tokenizer.json")), default=0)
+    settings["model_max_length"] = min(settings.get("model_max_length", TOKENIZER_LENGTH), TOKENIZER_LENGTH)
+    words = _read(tokenizer / "tokenizer.json")
+    largest = max(_token_ids(words), default=0)
     if largest >= COMMON["vocab_size"]:
         raise SystemExit(
             f"error: {tokenizer}: token {largest} is beyond the shapes' {COMMON['vocab_size']} tokens; "
             "take a smaller tokenizer"
         )
+    _fill(words)
     for name, shape in SHAPES.items():
         folder = out / name
         folder.mkdir(parents=True, exist_ok=True)
         for file in tokenizer.iterdir():
             if file.is_file() and file.name != "config.json":
                 shutil.copy(file, folder)
+        (folder / "tokenizer.json").write_text(json.dumps(words), encoding="utf-8")
         (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1))
         (folder / "config.json").write_text(json.dumps(COMMON | shape, indent=1))
         yield folder
+
+
+def _fill(words: dict[str, Any]) -> None:
+    """Give every id of the shapes a word: dummy weights write any of them, and one without is no text."""
+    vocabulary = words["model"]["vocab"]
+    if not isinstance(vocabulary, dict):
+        raise SystemExit("error: --tokenizer: the vocabulary is a list; take a tokenizer of kind BPE")
+    taken = set(_token_ids(words))
+    vocabulary.update({f"<{number}>": number for number in range(COMMON["vocab_size"]) if number not in taken})
 
 
 def _token_ids(tokenizer: dict[str, Any]) -> Iterator[int]:
