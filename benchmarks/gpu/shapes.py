@@ -121,7 +121,8 @@ def _fill(words: dict[str, Any]) -> None:
     if not isinstance(vocabulary, dict):
         raise SystemExit("error: --tokenizer: the vocabulary is a list; take a tokenizer of kind BPE")
     taken = set(_token_ids(words))
-    vocabulary.update({f"<{number}>": number for number in range(COMMON["vocab_size"]) if number not in taken})
+    free = (number for number in range(COMMON["vocab_size"]) if number not in taken)
+    vocabulary.update({f"<{number}>": number for number in free})
 
 
 def _token_ids(tokenizer: dict[str, Any]) -> Iterator[int]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# A server that works at all varies less between windows; one that compiles kernels meanwhile gives nothing.
+STALLED_SHARE = 1 / 3
 DOCUMENT = Path(__file__).parents[2] / "docs" / "measurements.md"
 
 
@@ -65,6 +67,7 @@ COLUMNS = (
     Column("draft_accepted", "Int64", "tokens", "drafted tokens that were accepted; empty: not reported"),
     Column("verify_steps", "Int64", "", "target forward passes of the run; empty: not reported"),
     Column("client_bound", "boolean", "", "the load generator, not the server, may have set the speed"),
+    Column("stalled", "boolean", "", "a window of the run gave less than a third of its fastest"),
     Column("throttled", "boolean", "", "heat or a power brake slowed a GPU in the run; empty: not known"),
     Column("power_w", "Float64", "W", "power of the server's GPUs, without one of the processors, mean"),
     Column("sm_clock_mhz", "Float64", "MHz", "clock of the GPUs' multiprocessors, mean of the run"),
@@ -148,6 +151,14 @@ def _cell_rows(cell: CellFiles) -> list[dict[str, Any]]:
     ]
 
 
+def _stalled(run: dict[str, Any]) -> bool:
+    """Whether a server under steady load stood still; arrivals that come at random may leave it idle."""
+    speeds = [window["output_tok_s"] for window in run["windows"]]
+    return run.get("rate_per_second") is None and min(speeds, default=0) < STALLED_SHARE * max(
+        speeds, default=0
+    )
+
+
 def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
     def figure(metric: str, which: str) -> float | None:
         value: float | None = (run.get(metric) or {}).get(which)
@@ -187,6 +198,7 @@ def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
         "draft_accepted": acceptance.get("accepted"),
         "verify_steps": acceptance.get("verify_steps"),
         "client_bound": bool((run.get("client") or {}).get("bound", False)),
+        "stalled": _stalled(run),
         "throttled": telemetry.get("throttled"),
         "power_w": _mean(devices, "power_w"),
         "sm_clock_mhz": _mean(devices, "sm_clock_mhz"),

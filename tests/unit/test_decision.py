@@ -41,6 +41,16 @@ def test_the_founding_campaign_is_eliminated_rightly() -> None:
     }
 
 
+def test_a_configuration_that_stood_still_while_measured_is_named_as_a_threat() -> None:
+    made = [Cell("backends", name, 1, {("chat", 1): 100.0}) for name in ("a", "b")]
+    races, cells = run_phase(replace(RULES, rounds_min=1, rounds_max=1), "backends", [], lambda *_: made)
+    before = {threat["code"] for threat in decide(RULES, races, cells)["threats"]}
+    assert cells[0].throughput is not None
+    cells[0].throughput["runs"][0]["windows"][0]["output_tok_s"] = 0.1
+    after = {threat["code"]: threat["message"] for threat in decide(RULES, races, cells)["threats"]}
+    assert "stalled" not in before and after["stalled"].startswith("a stood still")
+
+
 def test_single_runs_of_71_6_and_71_9_are_undecided() -> None:
     decision = founding_decision()
     assert verdict(decision, "cutlass-cudnn", "cutlass-cutlass") == "undecided"

@@ -54,6 +54,13 @@ def test_garbage_in_a_run_eliminates_even_if_the_stage_said_ok() -> None:
     assert "loop" in out["reason"]
 
 
+def test_garbage_in_a_run_is_no_fault_where_the_study_asked_for_speed_only() -> None:
+    cell = cell_files(Cell("backends", "a", 1, SPEED, speed_only=True))
+    assert cell.throughput is not None
+    cell.throughput["runs"][0]["answers"]["bad"] = {"broken_characters": 1}
+    assert eliminated([cell]) == []
+
+
 def test_a_later_deterministic_failure_outweighs_an_earlier_good_round() -> None:
     cells = [
         cell_files(Cell("backends", "a", 1, SPEED)),

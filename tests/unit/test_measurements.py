@@ -79,6 +79,29 @@ def test_throttling_that_is_not_known_is_missing_and_threatens_nothing() -> None
     assert frame["throttled"].isna().all()
 
 
+@pytest.mark.parametrize(
+    ("speeds", "stalled"),
+    # The first two as measured on SGLang, whose MoE kernels were compiled meanwhile.
+    [
+        ([524.8, 360.2, 88.5], True),
+        ([0.0, 51.6, 202.5], True),
+        ([731.0, 996.1, 1159.3], False),
+        ([0, 0], False),
+    ],
+)
+def test_a_run_that_stood_still_is_marked_unless_arrivals_are_random(
+    speeds: list[float], stalled: bool
+) -> None:
+    cell = cell_files(GOOD)
+    assert cell.throughput is not None
+    run = cell.throughput["runs"][0]
+    cell.throughput["runs"] = [run]
+    run["windows"] = [{"window": n, "output_tok_s": speed} for n, speed in enumerate(speeds, 1)]
+    assert set(collect([cell])["stalled"]) == {stalled}
+    run |= {"rate_per_second": 4.0, "concurrency": None}
+    assert set(collect([cell])["stalled"]) == {False}
+
+
 def test_files_carry_units_and_read_back_alike(tmp_path: Path) -> None:
     frame = collect([cell_files(GOOD)])
     write(frame, tmp_path / "m.parquet", tmp_path / "m.csv")

@@ -33,6 +33,10 @@ class Threat(Enum):
         "holds, the distance does not, and nobody is equal by it"
     )
     GOODPUT_MISSED = "the limits are missed at the least load in some rounds of {names}, e.g. {example}"
+    STALLED = (
+        "{names} stood still while measured: a window of a run gave less than a third of its fastest; kernels "
+        "compiled at first use do that, and another round finds them compiled"
+    )
     THROTTLED = "the hardware throttled during runs of {names}"
     SYNTHETIC = "the metric uses random tokens, which cannot judge speculation"
     SPEED_ONLY = "the study asks for speed only: nobody judged the answers, and what is fastest may be wrong"
@@ -83,6 +87,7 @@ def threats(
         found += [*_of_phase(rules, state), *_of_answers(state)]
     for threat, flag in (
         (Threat.CLIENT_BOUND, "client_bound"),
+        (Threat.STALLED, "stalled"),
         (Threat.THROTTLED, "throttled"),
         (Threat.SIMULATED, "simulated"),
     ):
