@@ -34,8 +34,8 @@ class Threat(Enum):
     )
     GOODPUT_MISSED = "the limits are missed at the least load in some rounds of {names}, e.g. {example}"
     STALLED = (
-        "{names} stood still while measured: a window of a run gave less than a third of its fastest; kernels "
-        "compiled at first use do that, and another round finds them compiled"
+        "{names} stood still while measured: a window of a run gave less than a third of its fastest; "
+        "kernels compiled at first use do that, and another round finds them compiled"
     )
     THROTTLED = "the hardware throttled during runs of {names}"
     SYNTHETIC = "the metric uses random tokens, which cannot judge speculation"
