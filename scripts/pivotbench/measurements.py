@@ -153,10 +153,8 @@ def _cell_rows(cell: CellFiles) -> list[dict[str, Any]]:
 
 def _stalled(run: dict[str, Any]) -> bool:
     """Whether a server under steady load stood still; arrivals that come at random may leave it idle."""
-    speeds = [window["output_tok_s"] for window in run["windows"]]
-    return run.get("rate_per_second") is None and min(speeds, default=0) < STALLED_SHARE * max(
-        speeds, default=0
-    )
+    speeds = [window["output_tok_s"] for window in run["windows"]] or [0.0]
+    return run.get("rate_per_second") is None and min(speeds) < STALLED_SHARE * max(speeds)
 
 
 def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
