@@ -122,6 +122,31 @@ def test_a_clock_that_is_set_while_a_packet_waits_moves_its_time_no_further_than
         assert before <= came <= time.monotonic()
 
 
+def test_a_packet_never_comes_before_its_request_left_whatever_the_clock_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def answer(sock: socket.socket) -> None:
+        for _ in range(2):
+            sock.recv(1000)
+            time.sleep(0.05)
+            sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab")
+
+    async def go(url: str) -> list[Body]:
+        receivers = [Body(), Body()]
+        with contextlib.closing(Pool(url)) as pool:
+            for receiver in receivers:
+                await pool.post(pool.address.post("/", b""), receiver)
+                await asyncio.sleep(0.05)
+        return receivers
+
+    ahead = time.time_ns
+    monkeypatch.setattr(arrival.time, "time_ns", lambda: ahead() + 3600 * 10**9)
+    with serving(answer) as url:
+        for receiver in asyncio.run(go(url)):
+            [(_, came)] = receiver.pieces
+            assert came >= receiver.began + 0.05
+
+
 def test_where_no_stamp_comes_the_time_of_reading_stands_in() -> None:
     before = time.monotonic()
     assert before <= arrival.arrival_seconds([], 0.0) <= time.monotonic()

@@ -62,7 +62,8 @@ class Connection:
         self.answered = False
         whole = False
         try:
-            receiver.sent(time.monotonic())
+            self._arrived = time.monotonic()  # nothing of the answer comes before that
+            receiver.sent(self._arrived)
             await self._send(request, self._ended)
             reply = await self._ended
             whole = self._parser.keep

@@ -8,77 +8,93 @@ import subprocess
 import time
 from pathlib import Path
 
+from faults.soak.aims import Aim, Deck
 from faults.soak.cell_run import due, until
 from faults.soak.chain import LEAK_SECONDS, Chain, Kill
 from faults.soak.files import content, difference
-from faults.soak.processes import TARGETS, kill, leaks, parties
+from faults.soak.held import Held
+from faults.soak.processes import kill, leaks, parties
 from faults.soak.study import soak_study, write_study
 from pivotbench.cells import Cell
 from pivotbench.lease.processes import Identity
-from pivotbench.results import STAGES
+from pivotbench.results import Stage
 from pivotbench.study import load_study
 from workflow.campaign import Folder
 
 TARGET = "results/small/backends/good/r1/teardown.json"
+# From Snakemake's start to its first stage, and what a stage takes at least.
+START_SECONDS, STAGE_SECONDS = 3.0, 0.6
 
 
 class CampaignSoak:
     """A folder of its own, in which Snakemake makes one cell from launch to teardown."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, seed: str) -> None:
         """Make the folder and run Snakemake undisturbed once."""
-        write_study(path, soak_study(path))
-        self.folder, self.locks = Folder(path), path / "locks"
+        self.deck = Deck(seed)
+        self.study, self.cell = (
+            load_study(write_study(path, soak_study(path))),
+            Cell("small", "backends", "good", 1),
+        )
+        self.folder = Folder(path)
         run = self.folder.snakemake(TARGET)
         assert run.code == 0, run.text
         self.undisturbed = content(self.folder.results)
 
     def chain(self, seed: str) -> Chain:
-        """Kill one or two runs of the campaign in a row, let the next one end, and say what is wrong then."""
-        draw, began, kills = random.Random(seed), time.monotonic(), []
+        """Kill one to three runs in a row, let the next one end, and say what is wrong then."""
+        draw, began, kills, fault = random.Random(seed), time.monotonic(), [], None
         for name in ("results", ".snakemake"):
             shutil.rmtree(self.folder.path / name, ignore_errors=True)
-        for _ in range(draw.choice((1, 2))):
-            run, target = self.folder.start(TARGET), draw.choice(TARGETS)
-            at = self._kill(run, target, draw)
+        for _ in range(draw.choice((1, 2, 3))):
+            if fault or not (pending := self._due()):
+                break
+            held, aim = Held(self.cell, pending, self.folder.path), self.deck.deal(pending)
+            run = self.folder.start(TARGET)
+            at = self._kill(run, aim, draw.random())
             run.wait(timeout=240)
-            if at is not None:
-                kills.append(Kill(target, at))
-        return Chain(seed, tuple(kills), self._resume(), time.monotonic() - began)
+            kills += [Kill(aim.target, at)] if at is not None else []
+            fault = held.fault()
+        return Chain(seed, tuple(kills), fault or self._resume(), time.monotonic() - began)
 
-    def _kill(self, run: subprocess.Popen[str], target: str, draw: random.Random) -> str | None:
-        """Kill the target some time into a drawn stage, or before the first; return where it was done."""
-        wanted, seconds = draw.choice((None, *STAGES)), draw.uniform(0.0, 0.6)
-        while run.poll() is None and wanted is not None:
+    def _kill(self, run: subprocess.Popen[str], aim: Aim, share: float) -> str | None:
+        """Kill whom the aim names, ``share`` of the way through the moments it leaves open."""
+        while run.poll() is None and aim.stage is not None:
             stage = stage_of(self.folder.path)
-            if stage and stage[0] == wanted:
+            if stage and stage[0] == aim.stage:
                 break
             time.sleep(0.02)
-        time.sleep(seconds)
+        time.sleep(share * (START_SECONDS if aim.stage is None else 0.0 if aim.at_begin else STAGE_SECONDS))
         while run.poll() is None:
             stage = stage_of(self.folder.path)
-            found = parties(self.locks) | {
+            found = parties(self.folder.path) | {
                 "run": [i for i in [Identity.of(run.pid)] if i],
                 "stage": [stage[1]] if stage else [],
             }
-            lists = [found[name] for name in target.split()]
+            lists = [found[name] for name in aim.target.split()]
             if (all(lists) or len(lists) > 3) and kill([one for those in lists for one in those]):
                 return stage[0] if stage else "between"
             time.sleep(0.02)
         return None
 
     def _resume(self) -> str | None:
+        """Run the same command undisturbed; return what is wrong then."""
+        held = Held(self.cell, self._due(), self.folder.path)
         run = self.folder.snakemake(TARGET)
         if run.code != 0:
             return f"the rerun exits {run.code}: {run.text[-1500:]}"
-        study = load_study(self.folder.path / "study.yaml")
+        if fault := held.fault():
+            return fault
+        if left := self._due():
+            return f"after the rerun {', '.join(left)} is due"
         if found := difference(content(self.folder.results), self.undisturbed):
             return f"other files: {found}"
-        if left := due(study, Cell("small", "backends", "good", 1), self.folder.path):
-            return f"after the rerun {', '.join(left)} is due"
-        if not until(lambda: not leaks(self.locks), LEAK_SECONDS):
-            return f"left behind: {', '.join(leaks(self.locks))}"
+        if not until(lambda: not leaks(self.folder.path), LEAK_SECONDS):
+            return f"left behind: {', '.join(leaks(self.folder.path))}"
         return None
+
+    def _due(self) -> list[Stage]:
+        return due(self.study, self.cell, self.folder.path)
 
 
 def stage_of(folder: Path) -> tuple[str, Identity] | None:

@@ -1,7 +1,7 @@
 """One run of one cell without Snakemake: the stages that are due, in order, each in a process of its own.
 
 The processes are forked from one that has the library loaded already: what is soaked is the lease and the
-stages, not Python's start. Supervisors, guards and servers are started as ever.
+stages, not Python's start. Servers are started as ever, supervisors and guards where a run says so.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # A stage loads these when it needs them; each fork would do so again.
+import pandas  # noqa: F401
+import pyarrow.compute
 import pyarrow.parquet  # noqa: F401
 import pynvml  # noqa: F401
 
+from faults.soak.forks import fork_the_watch
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell, launch_request, smoke_request, stage_fingerprint, throughput_request
 from pivotbench.lease.ensure import stop
@@ -87,14 +90,19 @@ class CellRun:
         self.code = os.waitstatus_to_exitcode(os.waitpid(self.process.pid, 0)[1])
 
 
-def start(campaign: Campaign, cell: Cell, log: Path) -> CellRun:
-    """Start a run of the stages that are due; it exits 0 where each of them left its file."""
+def start(campaign: Campaign, cell: Cell, log: Path, *, forked: bool) -> CellRun:
+    """Start a run of the stages that are due; it exits 0 where each of them left its file.
+
+    ``forked``: supervisors and guards are forks, too.
+    """
     reader, writer = os.pipe2(os.O_CLOEXEC)
     pid = os.fork()
     if pid == 0:
         os.close(reader)
         code = 70
         try:
+            if forked:
+                fork_the_watch()
             code = _run(campaign, cell, log, writer)
         finally:
             os._exit(code)

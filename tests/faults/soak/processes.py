@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pivotbench.lease.locks import DeviceLocks
-from pivotbench.lease.processes import Identity
+from pivotbench.lease.processes import MARKER, Identity
 
 # Who is killed; two names are killed at once. A worker is a child of the server in a session of its own.
 TARGETS = (
@@ -24,32 +24,35 @@ TARGETS = (
 )
 
 
-def parties(locks: Path) -> dict[str, list[Identity]]:
-    """Return the supervisors, guards, servers and workers of the runs that lock in this folder."""
-    found: dict[str, list[Identity]] = {"supervisor": [], "guard": [], "server": [], "worker": []}
+def parties(folder: Path) -> dict[str, list[Identity]]:
+    """Return who works in this folder but its soak: supervisors, guards, servers, workers and others."""
+    found: dict[str, list[Identity]] = {
+        name: [] for name in ("supervisor", "guard", "server", "worker", "other")
+    }
     for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
-            words = Path(entry.path, "cmdline").read_bytes()
-            name = _party(words, locks) or _launched(words, Path(entry.path, "environ").read_bytes(), locks)
+            process = Path(entry.path)
+            if (process / "cwd").readlink() != folder:
+                continue
+            name = _party(process)
         except OSError:
             continue
-        if name and (identity := Identity.of(int(entry.name))):
+        if identity := Identity.of(int(entry.name)):
             found[name].append(identity)
     return found
 
 
-def _party(words: bytes, locks: Path) -> str | None:
-    if str(locks).encode() not in words:
-        return None
-    return "supervisor" if b"/supervise.py\0" in words else "guard" if b"/guard.py\0" in words else None
-
-
-def _launched(words: bytes, environment: bytes, locks: Path) -> str | None:
-    if f"@{locks}\0".encode() not in environment:
-        return None
-    return "server" if b"sglang.launch_server" in words else "worker"
+def _party(process: Path) -> str:
+    words = (process / "cmdline").read_bytes() + (process / "comm").read_bytes().strip()
+    if b"supervise.py" in words:
+        return "supervisor"
+    if b"guard.py" in words:
+        return "guard"
+    if f"{MARKER}=".encode() in (process / "environ").read_bytes():
+        return "server" if b"sglang.launch_server" in words else "worker"
+    return "other"
 
 
 def kill(victims: Iterable[Identity]) -> int:
@@ -62,12 +65,12 @@ def kill(victims: Iterable[Identity]) -> int:
     return killed
 
 
-def leaks(locks: Path) -> list[str]:
-    """Return what is left of the runs that lock in this folder: processes, launch folders, held locks."""
-    found = [f"{name} {who}" for name, those in parties(locks).items() for who in those]
-    launches = locks / "launches"
+def leaks(folder: Path) -> list[str]:
+    """Return what is left of the runs in a folder: processes, launch folders, held locks."""
+    found = [f"{name} {who}" for name, those in parties(folder).items() for who in those]
+    launches = folder / "locks" / "launches"
     found += [f"launch folder {path.name}" for path in launches.iterdir()] if launches.is_dir() else []
-    devices = DeviceLocks(["cpu"], 1, locks)
+    devices = DeviceLocks(["cpu"], 1, folder / "locks")
     found += [] if devices.try_acquire() else ["the device's lock is held"]
     devices.release()
     return found
