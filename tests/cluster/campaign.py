@@ -36,10 +36,13 @@ def edited_profile(name: str, folder: Path) -> Path:
 
 
 def six_configurations(folder: Path) -> dict[str, Any]:
-    """Three that work, one that crashes at launch, two that answer garbage; each server on one GPU."""
+    """Three that work, one that crashes at launch, two that answer garbage; each server on one GPU.
+
+    Of those that work one is so much faster that no noise of a busy machine makes another one win.
+    """
     study = small_study(folder)
     backends = study["backends"]
-    backends["other"] = {"attention-backend": "fa3", "script-token-seconds": 0.04}
+    backends["other"] = {"attention-backend": "fa3", "script-token-seconds": 0.15}
     backends["newlines"] = {"attention-backend": "flashinfer", "script": ["garbage=newlines"]}
     del study["speculative"]
     study["hosts"]["gpus"] = 1

@@ -193,8 +193,12 @@ def test_the_decision_is_that_of_a_local_run(story: Story, local: Folder) -> Non
     here, there = (
         json.loads((folder.results / "decision.json").read_text()) for folder in (story.folder, local)
     )
-    for part in (outcomes, pairs, evidence):
+    for part in (winner, outcomes, pairs, evidence):
         assert part(here) == part(there)
+
+
+def winner(decision: dict) -> object:  # type: ignore[type-arg]
+    return decision["winner"]
 
 
 def outcomes(decision: dict) -> object:  # type: ignore[type-arg]

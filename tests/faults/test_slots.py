@@ -15,11 +15,14 @@ import pytest
 
 import scripted
 from faults.leases import LEASED, launched, order, quiet, until
+from faults.one_cell import OneCell
+from pivotbench.files import read_json
 from pivotbench.lease.ensure import Server, ensure, final_record, stop
 from pivotbench.lease.locks import DeviceLocks, lock_folder
 from pivotbench.lease.occupants import Occupant, note, remains
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import Record, live_launches
+from pivotbench.results import STAGES
 from workflow.campaign import Folder
 
 ONE, TWO = "GPU-00000000-0000-4000-8000-000000000001", "GPU-00000000-0000-4000-8000-000000000002"
@@ -105,6 +108,24 @@ def test_beside_a_leak_nothing_is_launched_and_the_leak_is_named(
     squatter.kill()
     squatter.wait()
     assert isinstance(on_gpu(folder, "next"), Server)
+
+
+def test_teardown_says_how_much_memory_is_left_where_and_who_holds_it(
+    folder: Path, host: Host, squatter: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    cell = OneCell(folder, gpus=1)
+    for stage in STAGES:
+        if stage == "teardown":
+            host.fill(one={squatter.pid: 40_000})
+        done = cell.run(stage)
+        assert done.returncode == 0, done.stderr
+    told = read_json(cell.results / "teardown.json")
+    assert (told["status"], told["verdict"], told["reason"]["code"]) == ("failed", "leaked", "leaked")
+    assert told["reason"]["message"] == (
+        "the server is not gone: GPU memory did not return to its level before the launch: "
+        f"40000 MiB more on {ONE} (sleep (pid {squatter.pid}))"
+    )
 
 
 def test_a_leak_on_one_gpu_sends_the_next_server_to_another(

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.slow
 def test_a_short_soak_comes_through(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "faults.soak", "--cells", "8", "--campaigns", "0", "--processes", "1"],
+        [sys.executable, "-m", "faults.soak", "--cells", "24", "--campaigns", "0", "--processes", "2"],
         cwd=ROOT,
         env={
             **os.environ,

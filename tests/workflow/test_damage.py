@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from faults.soak.files import content, difference
+from pivotbench.results import STAGES, Stage
 from workflow.campaign import DECISION, Folder
 
 
@@ -31,6 +32,36 @@ def test_half_written_and_corrupt_files_are_made_anew_and_said_so(campaign: Fold
     assert run.cell_jobs() == {"smoke": 1, "throughput": 1, "teardown": 1}
     assert difference(content(campaign.results), before) is None
     assert campaign.snakemake(DECISION, "--dry-run").planned == {}
+
+
+def test_corrupt_rows_beside_a_result_are_named_by_the_report_and_nothing_is_measured_anew(
+    campaign: Folder,
+) -> None:
+    damaged = [campaign.cell("good") / "requests.parquet", campaign.cell("slow") / "telemetry.parquet"]
+    half(damaged[0])
+    damaged[1].write_bytes(b"no parquet at all")
+    before = content(campaign.results)
+    (campaign.results / "report.html").unlink()
+    (campaign.results / "measurements.parquet").unlink()
+    run = campaign.snakemake("all")
+    assert run.code == 0, run.text
+    assert not run.cell_jobs()
+    page = (campaign.results / "report.html").read_text()
+    for path in damaged:
+        name = f"{path.relative_to(campaign.path)}: not the rows that throughput.json was computed from"
+        assert name in page, path
+    assert difference(content(campaign.results), before) is None
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_half_written_stage_file_has_that_stage_and_later_ones_made_anew(
+    campaign: Folder, stage: Stage
+) -> None:
+    half(campaign.cell("slow") / f"{stage}.json")
+    run = campaign.snakemake(DECISION, "--dry-run")
+    assert f"{stage}.json is made anew: it is not a readable result" in run.text
+    planned = {name: count for name, count in run.planned.items() if name in STAGES}
+    assert planned == dict.fromkeys(STAGES[STAGES.index(stage) :], 1)
 
 
 def test_a_damaged_race_is_one_line_where_nothing_may_be_launched(campaign: Folder) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pivotbench.lease.ensure import record_path, stop
+from pivotbench.lease.occupants import MEMORY_SLACK_MIB
 from pivotbench.lease.state import Record, read_record
 from pivotbench.results import PREFLIGHT_REFUSED, Reason, Stage
 from pivotbench.stages.context import Context
@@ -71,8 +72,17 @@ def _leak(record: Record) -> str:
     if not record.port_closed:
         held.append(f"its port still answers{_by(record.port_held_by)}")
     if (users := record.memory.get("held_by")) is not None or not held:
-        held.append(f"GPU memory did not return to its level before the launch{_by(users or [])}")
+        held.append(
+            f"GPU memory did not return to its level before the launch{_more(record)}{_by(users or [])}"
+        )
     return "the server is not gone: " + "; ".join(held)
+
+
+def _more(record: Record) -> str:
+    after_mib = record.memory.get("after_mib", {})
+    more_mib = {u: after_mib.get(u, 0) - held for u, held in record.memory.get("before_mib", {}).items()}
+    words = [f"{mib} MiB more on {uuid}" for uuid, mib in sorted(more_mib.items()) if mib > MEMORY_SLACK_MIB]
+    return f": {', '.join(words)}" if words else ""
 
 
 def _by(users: list[str]) -> str:
