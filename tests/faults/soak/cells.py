@@ -14,7 +14,7 @@ from faults.soak.cell_run import CellRun, due, start, until
 from faults.soak.chain import LEAK_SECONDS, Chain, Kill
 from faults.soak.files import content, difference
 from faults.soak.held import Held
-from faults.soak.processes import kill, leaks, parties
+from faults.soak.processes import kill, leaks, parties, temporary_folder
 from faults.soak.study import soak_study, write_study
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
@@ -34,11 +34,11 @@ class CellSoak:
     def __init__(self, folder: Path, seed: str) -> None:
         """Make the folder and run the cell undisturbed once, for its files and how long each stage takes."""
         self.deck = Deck(seed)
-        self.folder, self.log, self.temporary = folder, folder / "run.log", folder / "tmp"
+        self.folder, self.log = folder, folder / "run.log"
         os.environ["PIVOTBENCH_LOCKS"] = str(folder / "locks")
         os.environ["PIVOTBENCH_CACHE"] = str(folder / "cache")
-        os.environ["TMPDIR"] = tempfile.tempdir = str(self.temporary)
-        self.temporary.mkdir()
+        os.environ["TMPDIR"] = tempfile.tempdir = str(temporary_folder(folder))
+        temporary_folder(folder).mkdir()
         write_study(folder, soak_study(folder))
         os.chdir(folder)
         self.campaign = Campaign(study=load_study(Path("study.yaml")), root=ROOT)
@@ -109,15 +109,12 @@ class CellSoak:
             return f"after the rerun {', '.join(left)} is due: {self._words()}"
         if found := difference(content(self.cell.folder), self.undisturbed):
             return f"other files: {found}"
-        if not until(lambda: not self._left(), LEAK_SECONDS):
-            return f"left behind: {', '.join(self._left())}"
+        if not until(lambda: not leaks(self.folder), LEAK_SECONDS):
+            return f"left behind: {', '.join(leaks(self.folder))}"
         return None
 
     def _due(self) -> list[Stage]:
         return due(self.campaign.study, self.cell)
-
-    def _left(self) -> list[str]:
-        return leaks(self.folder) + [f"temporary {path.name}" for path in self.temporary.iterdir()]
 
     def _words(self) -> str:
         return self.log.read_text()[-600:]

@@ -65,11 +65,22 @@ def kill(victims: Iterable[Identity]) -> int:
     return killed
 
 
+def temporary_folder(folder: Path) -> Path:
+    """Return where the runs in a folder keep temporary files: beside it."""
+    return folder.with_name(f"{folder.name}-tmp")
+
+
 def leaks(folder: Path) -> list[str]:
-    """Return what is left of the runs in a folder: processes, launch folders, held locks."""
+    """Return what is left of the runs in a folder: processes, launch folders, held locks, temporary files.
+
+    The folder that a killed Snakemake leaves among its temporary files is its own.
+    """
     found = [f"{name} {who}" for name, those in parties(folder).items() for who in those]
     launches = folder / "locks" / "launches"
     found += [f"launch folder {path.name}" for path in launches.iterdir()] if launches.is_dir() else []
+    temporary = temporary_folder(folder)
+    left = temporary.iterdir() if temporary.is_dir() else []
+    found += [f"temporary {path.name}" for path in left if not path.name.startswith("snakemake")]
     devices = DeviceLocks(["cpu"], 1, folder / "locks")
     found += [] if devices.try_acquire() else ["the device's lock is held"]
     devices.release()
