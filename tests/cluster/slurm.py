@@ -61,7 +61,7 @@ class Slurm:
         self._start("slurmd", "-D", "-f", str(self.conf), "-N", "node")
 
     def stop(self) -> None:
-        """End what was started here, by its process ids, and wait for it."""
+        """End what was started here, by its process ids, and wait for the daemons."""
         for daemon in reversed(self.daemons.values()):
             daemon.terminate()
         for daemon in self.daemons.values():
@@ -70,6 +70,10 @@ class Slurm:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+        for process in psutil.process_iter():  # one that watched over a job tries for long to report its end
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get("SLURM_CONF") == str(self.conf) and process.name() == "slurmstepd":
+                    process.kill()
 
     def ask(self, *command: str) -> str:
         """Run one of SLURM's commands to its end and return what it printed."""
