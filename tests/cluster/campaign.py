@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ def six_configurations(folder: Path) -> dict[str, Any]:
     backends = study["backends"]
     backends["other"] = {"attention-backend": "fa3", "script-token-seconds": 0.15}
     backends["newlines"] = {"attention-backend": "flashinfer", "script": ["garbage=newlines"]}
+    for name in ("garbage", "newlines"):  # they are found out early: slow enough to be ended before
+        backends[name]["script-token-seconds"] = 0.15
     del study["speculative"]
     study["hosts"]["gpus"] = 1
     return study
@@ -73,6 +76,14 @@ class ClusterFolder(Folder):
         at = command.index("--cores")
         command[at : at + 2] = ["--workflow-profile", str(edited_profile(self.profile, self.path))]
         return command
+
+    def launched(self) -> set[str]:
+        """The configurations of phase one whose server came up and whose cell is not over."""
+        up = set()
+        for file in (self.results / "backends").glob("*/r1/launch.json"):
+            with contextlib.suppress(FileNotFoundError):  # of a cell that was killed: taken away meanwhile
+                up |= {file.parts[-3]} if read_json(file)["status"] == "ok" else set()
+        return up - self.finished()
 
     def finished(self, stage: str = "teardown") -> set[str]:
         """The configurations of phase one that have this stage's file."""

@@ -70,10 +70,7 @@ class Slurm:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-        for process in psutil.process_iter():  # one that watched over a job tries for long to report its end
-            with contextlib.suppress(psutil.Error):
-                if process.environ().get("SLURM_CONF") == str(self.conf) and process.name() == "slurmstepd":
-                    process.kill()
+        self._kill(self._watchers())  # one tries for long to report the end of its job
 
     def ask(self, *command: str) -> str:
         """Run one of SLURM's commands to its end and return what it printed."""
@@ -102,20 +99,26 @@ class Slurm:
     def kill_node(self) -> None:
         """End the node as a power cut does: its daemon, those that watch over jobs, then the jobs."""
         node = self.daemons.pop("slurmd")
-        jobs = [process for process in psutil.process_iter() if self._of_a_job(process)]
-        watchers = {p for job in jobs for p in job.parents() if p.name() == "slurmstepd"}
+        jobs = self._started_here(lambda process: "SLURM_JOB_ID" in process.environ())
         node.kill()
         node.wait()
-        for process in [*watchers, *jobs]:
+        self._kill([*self._watchers(), *jobs])
+
+    def _watchers(self) -> list[psutil.Process]:
+        return self._started_here(lambda process: process.name() == "slurmstepd")
+
+    def _started_here(self, wanted: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):  # it has ended meanwhile, or is another user's
+                if process.environ().get("SLURM_CONF") == str(self.conf) and wanted(process):
+                    found.append(process)
+        return found
+
+    def _kill(self, processes: list[psutil.Process]) -> None:
+        for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-
-    def _of_a_job(self, process: psutil.Process) -> bool:
-        try:
-            environment = process.environ()
-        except psutil.Error:
-            return False
-        return "SLURM_JOB_ID" in environment and environment.get("SLURM_CONF") == str(self.conf)
 
     def _start(self, name: str, *arguments: str) -> None:
         path = shutil.which(name, path=self.environment["PATH"])

@@ -49,11 +49,17 @@ class Narrator:
         self.slurm = story.folder.slurm
 
     def next_cell(self) -> tuple[str, str]:
-        """Wait until another cell has its launch.json; return its configuration and its job."""
-        self.until(lambda: self.story.folder.finished("launch") - self.seen, "a further launch.json")
-        [name] = self.story.folder.finished("launch") - self.seen
+        """Wait until another cell's server is up; return its configuration and its job."""
+        found: list[tuple[str, str]] = []
+
+        def running() -> bool:
+            up = self.story.folder.launched() - self.seen
+            found[:] = zip(up, self.slurm.jobs("RUNNING"), strict=False)
+            return len(up) == len(found) == 1
+
+        self.until(running, "a further server")
+        [(name, job)] = found
         self.seen.add(name)
-        [job] = self.slurm.jobs("RUNNING")
         return name, job
 
     def until_over(self, name: str, job: str, state: str) -> None:
