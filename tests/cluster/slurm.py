@@ -100,9 +100,10 @@ class Slurm:
         """End the node as a power cut does: its daemon, those that watch over jobs, then the jobs."""
         node = self.daemons.pop("slurmd")
         jobs = self._started_here(lambda process: "SLURM_JOB_ID" in process.environ())
+        watchers = {watcher for job in jobs for watcher in _watchers_above(job)}
         node.kill()
         node.wait()
-        self._kill([*self._watchers(), *jobs])
+        self._kill([*watchers, *jobs])
 
     def _watchers(self) -> list[psutil.Process]:
         return self._started_here(lambda process: process.name() == "slurmstepd")
@@ -168,6 +169,12 @@ class Slurm:
             time.sleep(0.1)
         logs = "".join(p.read_text()[-2000:] for p in self.folder.glob("*.log"))
         raise AssertionError(f"never happened: {what}\n{logs}")
+
+
+def _watchers_above(job: psutil.Process) -> list[psutil.Process]:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [parent for parent in job.parents() if parent.name() == "slurmstepd"]
+    return []
 
 
 def _script(path: Path, line: str) -> None:
