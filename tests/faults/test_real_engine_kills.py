@@ -23,7 +23,13 @@ from pivotbench.results import STAGES
 from pivotbench.study import load_study
 from workflow.campaign import ROOT, Folder
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.timeout(300)]
+# One process runs them all: they share the undisturbed run.
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("real engine"),
+]
 CELL = "results/small/backends/flash-on/r1/teardown.json"
 
 
