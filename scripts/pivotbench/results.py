@@ -15,7 +15,7 @@ from pivotbench.files import write_json
 from pivotbench.redaction import redacted
 
 SCHEMA_VERSION = 1
-DECISION_SCHEMA = "pivotbench/decision/3"
+DECISION_SCHEMA = "pivotbench/decision/4"
 
 Stage = Literal["launch", "smoke", "throughput", "teardown"]
 STAGES: tuple[Stage, ...] = ("launch", "smoke", "throughput", "teardown")

@@ -264,10 +264,18 @@ class CostPart(_Part):
     full_sweep_server_seconds: float
 
 
+class EvidencePart(_Part):
+    """The rounds of a configuration that the decision rests on; other files in the folder are no evidence."""
+
+    phase: str
+    configuration: str
+    rounds: list[int]
+
+
 class Decision(_Part):
     """decision.json: what was chosen, why, and what remains open."""
 
-    schema_: Literal["pivotbench/decision/3"] = Field(alias="schema")
+    schema_: Literal["pivotbench/decision/4"] = Field(alias="schema")
     study: str
     engine: str
     model: str
@@ -293,6 +301,7 @@ class Decision(_Part):
     next_levers: list[LeverPart]
     threats: list[ThreatPart]
     cost: CostPart
+    evidence: list[EvidencePart] = Field(description="the cells it rests on, for report and comparison")
     log: list[str]
 
 
