@@ -134,20 +134,20 @@ def _differences(kind: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
         yield _line(kind, None, None, f"{row['what']}: {row['old'] or 'none'} -> {row['new'] or 'none'}")
 
 
-def _flags(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """What changed alike in several configurations is said once."""
+def flag_groups(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield what kind of flag differs, how, and of which configurations; alike in several is said once."""
     for key, what in (("requested", "flag asked for"), ("effective", "setting in effect")):
         named: dict[str, list[str]] = {}
         for row in rows:
             for difference in row[key]:
                 named.setdefault(difference, []).append(row["configuration"])
-        for difference, names in named.items():
-            who = (
-                names[0]
-                if len(names) == 1
-                else f"{_count(len(names))} ({', '.join(names[:3])}{_more(names)})"
-            )
-            yield _line("flags", None, names[0] if len(names) == 1 else None, f"{who}: {what}, {difference}")
+        yield from ((what, difference, names) for difference, names in named.items())
+
+
+def _flags(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    for what, difference, names in flag_groups(rows):
+        who = names[0] if len(names) == 1 else f"{_count(len(names))} ({', '.join(names[:3])}{_more(names)})"
+        yield _line("flags", None, names[0] if len(names) == 1 else None, f"{who}: {what}, {difference}")
 
 
 def _count(number: int) -> str:
