@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pivotbench.decision.document import DeparturesPart, MetricPart, ThreatPart
+from pivotbench.agreement.document import DeparturesPart
+from pivotbench.decision.document import MetricPart, ThreatPart
 from pivotbench.files import write_json
 
 SCHEMA = "pivotbench/compare/2"
