@@ -34,6 +34,7 @@ CHARTS = {
     "compare.html": {"changes", "changes-by-load"},
 }
 PAGES = [*CHARTS, "charts/frontier.html"]
+PAPER = 688  # pixels across A4 within its margins
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(20, 24, 29)"
 GROUND = "return getComputedStyle(document.body).backgroundColor"
 
@@ -291,6 +292,16 @@ def test_paper_is_light_and_shows_the_evidence(browser: Any, address: str) -> No
     closed = browser.find_elements(By.CSS_SELECTOR, "details:not([open]) > summary")
     assert all("quiet" in summary.get_attribute("class") for summary in closed)
     assert browser.find_elements(By.CSS_SELECTOR, "#outcomes details[open] .evidence")
+
+
+@pytest.mark.parametrize("page", CHARTS)
+def test_no_table_is_cut_on_paper(browser: Any, folder: Path, page: str) -> None:
+    opened(browser, (folder / page).as_uri(), width=PAPER)
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    cut = """return [...document.querySelectorAll(".scroll")]
+      .filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.getAttribute("aria-label"))"""
+    assert browser.execute_script(cut) == []
 
 
 def test_a_picture_of_the_page_is_not_empty(browser: Any, address: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.changes.changelog import flag_groups
-from pivotbench.changes.story import facts, story
+from pivotbench.changes.story import facts, notes, story
 from pivotbench.changes.summary import HEADINGS
 from pivotbench.charts.changes import change_charts
 from pivotbench.charts.figures import percent_interval
@@ -52,6 +52,7 @@ def render(comparison: Row) -> str:
         comparison=comparison,
         fates=FATES,
         interval=percent_interval,
+        notes=notes,
         answers=sorted(comparison["answers"], key=lambda row: ANSWERS.index(row["verdict"])),
         outcomes=_outcomes(comparison["configurations"]),
         speeds=sorted(comparison["speeds"], key=lambda row: -row["ratio"]),

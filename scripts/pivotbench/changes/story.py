@@ -7,6 +7,7 @@ from typing import Any
 
 from pivotbench.charts.figures import count, names, number, percent, percent_interval, tok_s
 from pivotbench.charts.question import Question
+from pivotbench.decision.comparison import UNSETTLED
 from pivotbench.report.story import Fact, Story, metric_note
 
 Row = Mapping[str, Any]
@@ -59,6 +60,16 @@ def facts(comparison: Row) -> list[Fact]:
     return found
 
 
+def notes(row: Row) -> list[str]:
+    """Return what is to be said beside a verdict on speed: why it is open, what would close it, hardware."""
+    more = row["rounds_needed"]
+    return [
+        *([row["reason"]] if row["reason"] not in (None, UNSETTLED) else []),
+        *([f"about {count(more, 'more round')} in both would likely tell"] if more else []),
+        *row["confounders"],
+    ]
+
+
 def _headline(comparison: Row) -> str:
     old, new, speed = (comparison["winner"][key] for key in ("old", "new", "speed"))
     if new is None:
@@ -87,10 +98,7 @@ def _winner(comparison: Row) -> str:
     who = "it" if old == new else old
     levels = f"{tok_s(speed['new_tok_s'])} where {who} gave {number(speed['old_tok_s'])}"
     interval = f": {percent_interval(speed['ci'])}" if speed["ci"] else ""
-    reason = f"; {speed['reason']}" if speed["reason"] else ""
-    more = speed["rounds_needed"]
-    needed = f"; about {count(more, 'more round')} in both would likely tell" if more else ""
-    return f"{new} gives {levels}{interval}{reason}{needed}."
+    return f"{'; '.join((f'{new} gives {levels}{interval}', *notes(speed)))}."
 
 
 def _others(comparison: Row) -> str:

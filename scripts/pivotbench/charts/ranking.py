@@ -140,7 +140,11 @@ def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelM
             "note": "  ·  ".join(
                 filter(None, (number(row["mean_tok_s"]), verdict_words(row["configuration"], field)))
             ),
-            "end": max(row["mean_tok_s"], row["ci"][1] if row.get("ci") else 0),
+            "end": max(
+                row["mean_tok_s"],
+                row["ci"][1] if row.get("ci") else 0,
+                *(each["tok_s"] for each in row["by_round"]),
+            ),
         }
         for row in shown
     ]

@@ -9,6 +9,7 @@ from typing import Any
 
 from pivotbench.charts.figures import count, number, percent
 from pivotbench.charts.ranking import Field, fields
+from pivotbench.decision.comparison import UNSETTLED
 from pivotbench.decision.loads.words import largest_load_words
 from pivotbench.evidence import CellFiles
 
@@ -59,7 +60,7 @@ def ranking_rows(field: Field, metric: Mapping[str, Any]) -> list[RankRow]:
 
 def rank_note(compared: Mapping[str, Any]) -> str:
     """Return why a comparison is open, and how many rounds would likely close it."""
-    notes = [compared["reason"]] if compared.get("reason") else []
+    notes = [compared["reason"]] if compared.get("reason") not in (None, UNSETTLED) else []
     if compared.get("rounds_needed"):
         notes.append(f"about {count(compared['rounds_needed'], 'more round')} would likely tell")
     return "; ".join(notes)
