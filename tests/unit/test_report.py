@@ -17,6 +17,7 @@ from markupsafe import escape
 from campaigns import demo_rules, write_demo
 from pivotbench.changes.folder import read_results
 from pivotbench.charts.figures import NO_BREAK
+from pivotbench.charts.ranking import fields
 from pivotbench.decision.decide import decide
 from pivotbench.errors import UserError
 from pivotbench.evidence import CellFiles
@@ -27,7 +28,7 @@ from pivotbench.report.answers import answer_tables
 from pivotbench.report.inputs import read_inputs
 from pivotbench.report.outcomes import outcomes, tally
 from pivotbench.report.story import facts, story
-from pivotbench.report.tables import speculation_tables
+from pivotbench.report.tables import rank_note, ranking_rows, speculation_tables
 from pivotbench.results import DECISION_SCHEMA, Reason
 from pivotbench.summary.text import summary_markdown
 from report_sample import Sample, addresses, elements, failed, sample
@@ -266,6 +267,14 @@ def test_the_entry_points_work_on_a_decided_study(tmp_path: Path) -> None:
         subprocess.run(command, check=True)
     assert "Serve" in (results / "report.html").read_text()
     assert (results / "charts" / "ranking-speculative.png").is_file()
+
+
+def test_an_undecided_row_says_what_would_close_it_and_no_more(usual: Sample) -> None:
+    rows = ranking_rows(fields(usual.decision)["backends"], usual.decision["metric"])
+    notes = {row.configuration: row.note for row in rows if row.verdict == "undecided"}
+    assert notes == {"kv-q8": f"about 4{NO_BREAK}more rounds would likely tell"}
+    once = rank_note({"reason": "a single round decides nothing", "rounds_needed": 2})
+    assert once.startswith("a single round decides nothing; about 2")
 
 
 def test_only_what_the_decision_rests_on_is_evidence(tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ def speculation_tables(decision: Mapping[str, Any]) -> SpeculationTables:
     """
     groups: dict[Load, list[Mapping[str, Any]]] = {}
     for row in decision["speculation"]:
-        told = {**row, "reason": NUMBERS_FIRST.sub("", row["why"].removeprefix(f"{row['verdict']}: "))}
+        why = NUMBERS_FIRST.sub("", row["why"].removeprefix(f"{row['verdict']}: "))
+        told = {**row, "reason": why.removeprefix(f"{UNSETTLED}; ")}
         groups.setdefault((row["workload"], row["concurrency"], row["evidence"]), []).append(told)
     metric = decision["metric"]
 
