@@ -132,6 +132,14 @@ def test_other_hosts_are_a_threat_and_so_is_a_change_without_any_cause(upgrade: 
     assert codes(upgrade | {"environment": both}) == {"several_causes", "other_hardware", "settings"}
 
 
+def test_the_engines_own_package_is_no_second_cause(upgrade: dict[str, Any]) -> None:
+    engine = {"what": "engine version", "old": "1", "new": "2"}
+    own = upgrade | {"environment": [engine, engine | {"what": "package sglang"}]}
+    assert "several_causes" not in codes(own)
+    torch = {"what": "package torch", "old": "2.8", "new": "2.9"}
+    assert "several_causes" in codes(upgrade | {"environment": [engine, torch]})
+
+
 def test_what_moved_all_alike_single_rounds_and_hot_hardware_are_threats(upgrade: dict[str, Any]) -> None:
     other = copy.deepcopy(upgrade)
     other["together"] = {"configurations": 6, "ratio": 1.2, "lowest": 1.1, "highest": 1.3}

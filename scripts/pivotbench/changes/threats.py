@@ -18,9 +18,7 @@ class Threat(Enum):
         "the folders were measured on different hosts ({old} | {new}): part of every ratio may be theirs"
     )
     OTHER_HARDWARE = "the hardware is another ({what}): whatever else changed cannot be told from it"
-    SEVERAL_CAUSES = (
-        "{number} things changed around the engine ({what}), and no ratio tells which of them it is from"
-    )
+    SEVERAL_CAUSES = "{number} things changed in software and system ({what}), and no ratio tells them apart"
     TOGETHER = (
         "all {number} configurations moved the same way, {low} to {high}: their common cause is none of them"
     )
@@ -49,7 +47,7 @@ def threats(comparison: Row) -> list[dict[str, str]]:
         found.append(_threat(Threat.OTHER_HOST, old=host["old"], new=host["new"]))
     if hardware := [name for name in HARDWARE if name in differs]:
         found.append(_threat(Threat.OTHER_HARDWARE, what=names(hardware)))
-    upgraded = [name for name in differs if name not in PLACES]
+    upgraded = [name for name in differs if name not in PLACES and not _engines_own(name, differs)]
     if len(upgraded) > 1:
         found.append(_threat(Threat.SEVERAL_CAUSES, number=len(upgraded), what=names(upgraded)))
     moved = [row for row in speeds if row["verdict"] in ("faster", "slower")]
@@ -66,6 +64,13 @@ def threats(comparison: Row) -> list[dict[str, str]]:
     found += _of_rows(Threat.OTHER_WORK, not_alike)
     found += _of_rows(Threat.SETTINGS, [(row, row["effective"]) for row in comparison["configurations"]])
     return found
+
+
+def _engines_own(name: str, differs: Mapping[str, Row]) -> bool:
+    """Whether this is the engine's own package, whose version is the engine's: one change, told twice."""
+    engine, row = differs.get("engine version"), differs[name]
+    same = engine is not None and (engine["old"], engine["new"]) == (row["old"], row["new"])
+    return same and name.startswith("package ")
 
 
 def _of_rows(threat: Threat, rows: Sequence[tuple[Row, Sequence[str]]]) -> list[dict[str, str]]:
