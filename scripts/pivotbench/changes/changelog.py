@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pivotbench.charts.figures import MOST_RATIO
+
 Row = Mapping[str, Any]
 VERDICTS = ("slower", "faster", "undecided", "not_comparable", "equivalent")
 
@@ -26,7 +28,7 @@ def changelog(comparison: Row) -> list[dict[str, Any]]:
 def speed_words(row: Row) -> str:
     """Return a verdict with its figures."""
     change = f"{row['old_tok_s']:.1f} -> {row['new_tok_s']:.1f} tok/s"
-    interval = f" ({row['ci'][0]:.3f} to {row['ci'][1]:.3f})" if row["ci"] else ""
+    interval = f" ({' to '.join(map(_bound, row['ci']))})" if row["ci"] else ""
     words = f"{row['verdict'].replace('_', ' ')}, {row['ratio']:.3f} times{interval}, {change}"
     if row["reason"]:
         words += f"; {row['reason']}"
@@ -35,6 +37,10 @@ def speed_words(row: Row) -> str:
     if row["confounders"]:
         words += f"; the hardware differed: {', '.join(row['confounders'])}"
     return words
+
+
+def _bound(ratio: float) -> str:
+    return f"over {MOST_RATIO}" if ratio > MOST_RATIO else f"{ratio:.3f}"
 
 
 def _winner(comparison: Row) -> Iterator[dict[str, Any]]:

@@ -17,6 +17,7 @@ from pivotbench.charts.layout import (
     panel_width,
     row_height,
 )
+from pivotbench.charts.reach import Reach
 from pivotbench.charts.theme import LIGHT
 
 Row = Mapping[str, Any]
@@ -83,16 +84,16 @@ def changes_chart(comparison: Row, hues: Hues) -> alt.TopLevelMixin | None:
     kept = {id(row) for row in _moved_most(rows)[:MOST_ROWS]}
     shown = sorted((row for row in rows if id(row) in kept), key=lambda row: -row["ratio"])
     order = [row["configuration"] for row in shown]
+    margin = comparison["metric"]["margin"]
+    band = _band(margin)
+    reach = _reach(shown, band)
     points = [
-        {**_point(row, hues), "note": _note(row), "figure": percent(row["ratio"] - 1, signed=True)}
+        {**_point(row, hues, reach), "note": _note(row), "figure": percent(row["ratio"] - 1, signed=True)}
         for row in shown
     ]
     for point in points:
         point["end"] = max(v for v in (point["change"], point["high"]) if v is not None)
-    margin = comparison["metric"]["margin"]
-    band = _band(margin)
-    known = [v for p in points for v in (p["low"], p["high"], p["change"]) if v is not None]
-    low, high = min([*known, band["low"]]), max([*known, band["high"]])
+    low, high = reach.low, reach.high
     room = high - low
     x = alt.X(
         "change:Q",
@@ -120,7 +121,7 @@ def changes_chart(comparison: Row, hues: Hues) -> alt.TopLevelMixin | None:
     caption = (
         "Each configuration against itself in the old folder, with the interval of its verdict "
         f"({percent(comparison['metric']['confidence'])} for all together). Right of the line: faster. "
-        f"Shaded: within {percent(margin)}, which counts as equal."
+        f"Shaded: within {percent(margin)}, which counts as equal.{reach.note}"
     )
     if len(shown) < len(rows):
         caption += f" The {MOST_ROWS} of {len(rows)} that changed most are shown."
@@ -130,7 +131,8 @@ def changes_chart(comparison: Row, hues: Hues) -> alt.TopLevelMixin | None:
 def by_load_finding(comparison: Row) -> str:
     """Return how the winner changed over the loads; of a winner that is not in both folders, how all did."""
     rows, winner = comparison["speeds_by_load"], comparison["winner"]["new"]
-    own = [row for row in rows if row["configuration"] in (winner, f"{winner}+none")]
+    own = [row for row in rows if row["configuration"] == winner]
+    own = own or [row for row in rows if row["configuration"] == f"{winner}+none"]
     verdicts = [row["verdict"].replace("_", " ") for row in own or rows]
     where = "loads" if own else "pairs of configuration and load"
     who = f"{winner}: " if own else ""
@@ -145,12 +147,13 @@ def changes_by_load_chart(comparison: Row, hues: Hues) -> alt.TopLevelMixin | No
     rows = comparison["speeds_by_load"]
     if len({(row["workload"], row["concurrency"]) for row in rows}) < 2:
         return None
-    points = [
-        {**_point(row, hues), "workload": row["workload"], "streams": row["concurrency"]}
-        for row in rows
-        if hues.series(row["configuration"]) != OTHERS
-    ]
+    colored = [row for row in rows if hues.series(row["configuration"]) != OTHERS]
     band = _band(comparison["metric"]["margin"])
+    reach = _reach(colored, band)
+    points = [
+        {**_point(row, hues, reach), "workload": row["workload"], "streams": row["concurrency"]}
+        for row in colored
+    ]
     order = [name for name in hues.named if any(point["name"] == name for point in points)]
     x = alt.X("streams:O", title="Streams", axis=alt.Axis(labelAngle=0, grid=False))
     offset = alt.XOffset("configuration:N", scale=alt.Scale(paddingOuter=0.4))
@@ -173,7 +176,7 @@ def changes_by_load_chart(comparison: Row, hues: Hues) -> alt.TopLevelMixin | No
     )
     caption = (
         "As above, by workload and concurrency; these verdicts hold together among themselves. "
-        f"Shaded: within {percent(comparison['metric']['margin'])}."
+        f"Shaded: within {percent(comparison['metric']['margin'])}.{reach.note}"
     )
     if hidden := len({plain_name(row["configuration"]) for row in rows} - set(order)):
         caption += f" {count(hidden, 'configuration')} more stand in the table."
@@ -185,8 +188,17 @@ def _moved_most(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (row["verdict"] == "not_comparable", -abs(row["ratio"] - 1)))
 
 
-def _point(row: Row, hues: Hues) -> dict[str, Any]:
-    low, high = (bound - 1 for bound in row["ci"]) if row["ci"] else (None, None)
+def _reach(rows: Sequence[Row], band: Mapping[str, float]) -> Reach:
+    return Reach.of([*band.values(), *(row["ratio"] - 1 for row in rows)], map(_ends, rows))
+
+
+def _ends(row: Row) -> tuple[float, float] | None:
+    """The interval of a row's change."""
+    return (row["ci"][0] - 1, row["ci"][1] - 1) if row["ci"] else None
+
+
+def _point(row: Row, hues: Hues, reach: Reach) -> dict[str, Any]:
+    low, high = reach.within(_ends(row))
     return {
         "name": plain_name(row["configuration"]),
         "configuration": row["configuration"],

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pivotbench.charts.figures import count, number, percent
+from pivotbench.charts.figures import count, number, percent, percent_interval
 from pivotbench.charts.ranking import Field, fields
 from pivotbench.decision.comparison import UNSETTLED
 from pivotbench.decision.loads.words import largest_load_words
@@ -39,8 +39,7 @@ def ranking_rows(field: Field, metric: Mapping[str, Any]) -> list[RankRow]:
         if compared.get("ratio"):
             distance = percent(compared["ratio"] - 1, signed=True)
             if interval:
-                low, high = (percent(bound - 1, signed=True) for bound in interval)
-                distance += f" ({low} to {high})"
+                distance += f" ({percent_interval(interval)})"
         rows.append(
             RankRow(
                 configuration=name,
