@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pivotbench.changes.compare import compare_folders
 from pivotbench.changes.folder import read_pair
+from pivotbench.changes.page import write_page
 from pivotbench.changes.summary import summary_markdown, terminal_summary
 from pivotbench.command import run
 from pivotbench.files import write_json, write_text
@@ -23,7 +24,8 @@ def main() -> None:
     comparison = compare_folders(old, new)
     write_text(folder / "summary.md", summary_markdown(comparison))
     write_json(folder / "compare.json", comparison)
-    print(f"{terminal_summary(comparison)}  written     {folder / 'compare.json'}, {folder / 'summary.md'}")
+    write_page(folder / "report.html", comparison)
+    print(f"{terminal_summary(comparison)}  written     {folder}/: report.html, summary.md, compare.json")
     if asked.gate and not comparison["gate"]["passed"]:
         sys.stdout.flush()
         for reason in comparison["gate"]["reasons"]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.errors import UserError
-from pivotbench.files import read_json
 from pivotbench.results import STAGES, Reason, Stage
 from pivotbench.stage_files import read_stage
 
@@ -86,23 +85,18 @@ def read_cell(folder: Path) -> CellFiles:
     )
 
 
-def evidence_folders(results: Path) -> list[Path]:
-    """Return the folders of the cells that the races judged, in the order of phases and rounds.
+def evidence_folders(results: Path, decision: Mapping[str, Any]) -> list[Path]:
+    """Return the folders of the cells that a decision rests on, in the order of phases and rounds.
 
-    Other files on disk are not evidence: of configurations that the study no longer has, or of rounds beyond
-    the race that ended the phase.
+    Which they are the decision itself says. Other files on disk are no evidence: of configurations that the
+    study no longer has, of rounds beyond the race that ended a phase, or of a phase it runs no more.
     """
-    folders = []
-    for phase in ("backends", "speculative"):
-        cells: list[tuple[int, str]] = []
-        races = [read_json(path) for path in (results / "race").glob(f"{phase}.r*.json")]
-        for race in sorted(races, key=lambda race: int(race["round"])):
-            judged = race["evidence"]
-            cells = [(number, entry["configuration"]) for entry in judged for number in entry["rounds"]]
-            if race["ended"]:
-                break
-        folders += [results / phase / name / f"r{number}" for number, name in sorted(cells)]
-    return folders
+    cells = [
+        (row["phase"], number, row["configuration"])
+        for row in decision["evidence"]
+        for number in row["rounds"]
+    ]
+    return [results / phase / name / f"r{number}" for phase, number, name in sorted(cells)]
 
 
 def load_in_words(run: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -157,6 +157,14 @@ def _stalled(run: dict[str, Any]) -> bool:
     return run.get("rate_per_second") is None and min(speeds) < STALLED_SHARE * max(speeds)
 
 
+def marks(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return why a run's speed may count for nothing: the load generator's limits, or requests unanswered."""
+    return {
+        "client_bound": bool((run.get("client") or {}).get("bound", False)),
+        "unanswered": "; ".join(run.get("unanswered") or ()) or None,
+    }
+
+
 def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
     def figure(metric: str, which: str) -> float | None:
         value: float | None = (run.get(metric) or {}).get(which)
@@ -189,13 +197,12 @@ def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
         "output_tokens": run["output_tokens"].get("server"),
         "requests": requests["completed"],
         "requests_failed": sum(requests.get(k, 0) for k in ("failed", "short", "timeout")),
-        "unanswered": "; ".join(run.get("unanswered") or ()) or None,
         "acceptance_length": acceptance.get("length"),
         "acceptance_counted": bool(acceptance.get("counted", False)),
         "draft_proposed": acceptance.get("proposed"),
         "draft_accepted": acceptance.get("accepted"),
         "verify_steps": acceptance.get("verify_steps"),
-        "client_bound": bool((run.get("client") or {}).get("bound", False)),
+        **marks(run),
         "stalled": _stalled(run),
         "throttled": telemetry.get("throttled"),
         "power_w": _mean(devices, "power_w"),

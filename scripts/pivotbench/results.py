@@ -15,33 +15,12 @@ from pivotbench.files import write_json
 from pivotbench.redaction import redacted
 
 SCHEMA_VERSION = 1
-DECISION_SCHEMA = "pivotbench/decision/3"
+DECISION_SCHEMA = "pivotbench/decision/4"
 
 Stage = Literal["launch", "smoke", "throughput", "teardown"]
 STAGES: tuple[Stage, ...] = ("launch", "smoke", "throughput", "teardown")
 Status = Literal["ok", "failed", "skipped"]
 ReasonKind = Literal["deterministic", "transient"]
-
-# Transient, as in reasons.yaml: the same command may well succeed next time, so the next run tries again.
-TRANSIENT_CODES = frozenset(
-    {
-        "timeout",
-        "launch_timeout",
-        "leaked",
-        "slot_refused",
-        "supervisor_failed",
-        "server_died",
-        "nccl_timeout",
-        "watchdog",
-        "killed",
-        "killed_by_oom_killer",
-        "oom_host",
-        "gpu_busy",
-        "port_in_use",
-        "artifact_unavailable",
-        "record_missing",
-    }
-)
 
 # A launch that was not tried, as the study asks of what the preflight expects to fail.
 PREFLIGHT_REFUSED = "preflight_refused"
@@ -65,9 +44,11 @@ class Reason:
 
     @classmethod
     def of(cls, code: str, message: str, evidence: tuple[str, ...] = ()) -> Reason:
-        """Return a reason whose kind follows from its code."""
-        kind: ReasonKind = "transient" if code in TRANSIENT_CODES else "deterministic"
-        return cls(code=code, kind=kind, message=message, evidence=evidence)
+        """Return a reason whose kind is that of its code in reasons.yaml."""
+        # Only what fails needs the catalogue; those who watch servers start without it.
+        from pivotbench.diagnosis.reasons import kind_of
+
+        return cls(code=code, kind=kind_of(code), message=message, evidence=evidence)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Reason:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from chromium import CHROMIUM, DRIVER, PHONE, chromium, opened, picture, within
 
+from comparison_sample import comparison
+from pivotbench.changes.page import write_page
 from pivotbench.charts import build_charts, source_line, write_charts
 from pivotbench.report import write_report
 from report_sample import sample
@@ -27,7 +29,12 @@ ATTACK = (
     "</code></pre></script><script>window.stolen = true</script><img src=x onerror='window.stolen = true'>"
 )
 COMMAND = "python -m server --model model.gguf --variant flash-on"
-CHARTS = {"ranking", "frontier", "speculation", "stability", "hardware", "launch", "energy"}
+CHARTS = {
+    "report.html": {"ranking", "frontier", "speculation", "stability", "hardware", "launch", "energy"},
+    "compare.html": {"changes", "changes-by-load"},
+}
+PAGES = [*CHARTS, "charts/frontier.html"]
+PAPER = 688  # pixels across A4 within its margins
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(20, 24, 29)"
 GROUND = "return getComputedStyle(document.body).backgroundColor"
 
@@ -40,6 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_report(folder / "report.html", case.decision, case.measurements, case.cells)
     charts = build_charts(case.decision, case.measurements, case.cells)
     (folder / "charts").mkdir()
+    write_page(folder / "compare.html", comparison(folder, ATTACK))
     write_charts({"frontier": charts["frontier"]}, folder / "charts", source_line(case.decision, case.cells))
     return folder
 
@@ -77,17 +85,18 @@ def dimmed(driver: Any, section: str) -> int:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (PHONE, False)])
+@pytest.mark.parametrize("page", CHARTS)
 def test_every_chart_is_drawn_and_the_console_stays_silent(
-    browser: Any, address: str, width: int, dark: bool
+    browser: Any, folder: Path, page: str, width: int, dark: bool
 ) -> None:
     browser.get_log("browser")
-    drawn = marks(opened(browser, address, width=width, dark=dark))
-    assert set(drawn) == CHARTS
+    drawn = marks(opened(browser, (folder / page).as_uri(), width=width, dark=dark))
+    assert set(drawn) == CHARTS[page]
     assert min(drawn.values()) >= 4
     assert browser.get_log("browser") == []
 
 
-@pytest.mark.parametrize("page", ["report.html", "charts/frontier.html"])
+@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (PHONE, False), (PHONE, True)])
 def test_axe_finds_nothing_against_wcag_aa(
     browser: Any, folder: Path, page: str, width: int, dark: bool
@@ -116,6 +125,30 @@ def test_what_a_server_wrote_is_shown_and_never_run(browser: Any, address: str) 
     assert ATTACK in browser.find_element(By.ID, "log").text
 
 
+def test_what_a_server_wrote_stays_text_in_a_comparison(browser: Any, folder: Path) -> None:
+    opened(browser, (folder / "compare.html").as_uri())
+    assert browser.execute_script("return window.stolen === undefined")
+    assert browser.execute_script("return document.querySelectorAll('img').length") == 0
+    for section in ("outcomes", "changelog"):
+        assert "<script>window.stolen" in browser.find_element(By.ID, section).text
+
+
+def test_a_comparison_brings_a_configuration_out_in_charts_and_tables(browser: Any, folder: Path) -> None:
+    opened(browser, (folder / "compare.html").as_uri())
+    Select(browser.find_element(By.ID, "bring-out")).select_by_visible_text("kv-q8")
+    for section in ("speed", "loads"):
+        within(30, lambda section=section: dimmed(browser, section) > 0)
+    lit = [row for row in browser.find_elements(By.CSS_SELECTOR, "tr.lit") if row.is_displayed()]
+    assert len(lit) == 3  # speed, what works, answers
+
+
+def test_every_entry_of_the_contents_of_a_comparison_goes_somewhere(browser: Any, folder: Path) -> None:
+    opened(browser, (folder / "compare.html").as_uri())
+    inside = {link.get_attribute("hash") for link in browser.find_elements(By.CSS_SELECTOR, "a[href]")}
+    assert len(inside) == 10
+    assert all(browser.find_elements(By.CSS_SELECTOR, link) for link in inside)
+
+
 def test_evidence_opens_by_keyboard(browser: Any, address: str) -> None:
     opened(browser, address)
     summary = browser.find_elements(By.CSS_SELECTOR, "#outcomes summary:not(.quiet)")[-1]
@@ -135,7 +168,7 @@ def test_the_copy_button_copies_and_says_so(browser: Any, address: str) -> None:
     assert browser.execute_async_script(read) == COMMAND
 
 
-@pytest.mark.parametrize("page", ["report.html", "charts/frontier.html"])
+@pytest.mark.parametrize("page", PAGES)
 def test_a_phone_needs_no_sideways_scrolling(browser: Any, folder: Path, page: str) -> None:
     opened(browser, (folder / page).as_uri(), width=PHONE)
     browser.execute_script("for (const each of document.querySelectorAll('details')) each.open = true")
@@ -259,6 +292,16 @@ def test_paper_is_light_and_shows_the_evidence(browser: Any, address: str) -> No
     closed = browser.find_elements(By.CSS_SELECTOR, "details:not([open]) > summary")
     assert all("quiet" in summary.get_attribute("class") for summary in closed)
     assert browser.find_elements(By.CSS_SELECTOR, "#outcomes details[open] .evidence")
+
+
+@pytest.mark.parametrize("page", CHARTS)
+def test_no_table_is_cut_on_paper(browser: Any, folder: Path, page: str) -> None:
+    opened(browser, (folder / page).as_uri(), width=PAPER)
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    cut = """return [...document.querySelectorAll(".scroll")]
+      .filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.getAttribute("aria-label"))"""
+    assert browser.execute_script(cut) == []
 
 
 def test_a_picture_of_the_page_is_not_empty(browser: Any, address: str) -> None:

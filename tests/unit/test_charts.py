@@ -12,10 +12,11 @@ import pytest
 import vl_convert
 
 from pivotbench.charts import build_charts, source_line, write_charts
-from pivotbench.charts.figures import NO_BREAK, names, number, percent, seconds
+from pivotbench.charts.figures import NO_BREAK, names, number, percent, percent_interval, seconds
 from pivotbench.charts.hues import OTHERS, Hues
 from pivotbench.charts.page import inert_json, unbroken, vega
 from pivotbench.charts.ranking import Field, verdict_words
+from pivotbench.charts.reach import Reach
 from pivotbench.charts.theme import DARK, LIGHT, config
 from report_sample import Sample, addresses, sample
 
@@ -223,3 +224,24 @@ def test_the_bundle_is_made_once_and_a_cache_that_cannot_be_written_does_no_harm
     assert vega.__wrapped__() == "bundle"
     monkeypatch.delattr(vl_convert, "javascript_bundle")
     assert vega.__wrapped__() == "bundle"
+
+
+def test_an_interval_of_few_launches_does_not_push_the_rest_out_of_sight() -> None:
+    reach = Reach.of([9.0, 11.0], [(0.01, 25_000_000.0), (8.5, 12.0), None])
+    assert (reach.low, reach.high) == (5.0, 15.0)
+    assert reach.within((0.01, 25_000_000.0)) == (5.0, 15.0)
+    assert reach.within((8.5, 12.0)) == (8.5, 12.0)
+    assert reach.within(None) == (None, None)
+    assert "are cut" in reach.note
+
+
+def test_an_interval_that_fits_is_drawn_whole_and_said_nothing_of() -> None:
+    reach = Reach.of([9.0, 11.0], [(7.0, 12.0)])
+    assert (reach.low, reach.high, reach.note) == (7.0, 12.0, "")
+    alone = Reach.of([10.0], [(1.0, 90.0)])
+    assert (alone.low, alone.high) == (1.0, 30.0)
+
+
+def test_beyond_tenfold_a_bound_is_a_word() -> None:
+    assert percent_interval((0.2, 253_512.0)) == f"\u221280{NO_BREAK}% to over +900{NO_BREAK}%"
+    assert percent_interval((0.97, 1.07)) == f"\u22123{NO_BREAK}% to +7{NO_BREAK}%"

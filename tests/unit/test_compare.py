@@ -315,14 +315,6 @@ def _damaged_stage(folder: Path) -> None:
     (folder / "backends/fast/r1/throughput.json").write_text("{}")
 
 
-def _damaged_race(folder: Path) -> None:
-    (folder / "race/backends.r1.json").write_text("[")
-
-
-def _race_of_no_shape(folder: Path) -> None:
-    (folder / "race/backends.r3.json").write_text("{}")
-
-
 def _without_cells(folder: Path) -> None:
     shutil.rmtree(folder / "backends")
 
@@ -333,8 +325,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "another version": (lambda f: _edited(f, schema="pivotbench/decision/1"), "written by another version"),
     "a key of another shape": (lambda f: _edited(f, ranking="none"), "damaged: ranking: "),
     "a damaged stage file": (_damaged_stage, "r1/throughput.json: not a file with the schema"),
-    "a damaged race": (_damaged_race, "race/backends.r1.json: damaged: not JSON"),
-    "a race of no shape": (_race_of_no_shape, "a race file is damaged"),
+    "evidence of another shape": (lambda f: _edited(f, evidence=[{}]), "damaged: evidence.0.phase: "),
     "no stage files": (_without_cells, "holds no stage files"),
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from pivotbench.diagnosis.diagnose import diagnose, diagnose_file, first_error
+from pivotbench.diagnosis.diagnose import diagnose, diagnose_file
 from pivotbench.diagnosis.reasons import reason_codes
 
 DATA = Path(__file__).parent.parent / "data"
@@ -30,6 +31,11 @@ def lines_of(name: str) -> list[str]:
     return (LOGS / name).read_text(encoding="utf-8").splitlines()
 
 
+def signature_of(lines: Sequence[str], engine: str = "") -> str | None:
+    """The signature of what ended a server that left these lines; None where they show no failure."""
+    return diagnose(lines, None, engine).signature
+
+
 def public(case: dict[str, Any]) -> list[str]:
     lines: list[str] = case["lines"] if "lines" in case else case["log"].splitlines()
     return lines
@@ -37,7 +43,7 @@ def public(case: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("path", HEALTHY, ids=lambda path: path.stem)
 def test_a_healthy_server_that_was_stopped_shows_no_error(path: Path) -> None:
-    assert first_error(path.read_text(encoding="utf-8").splitlines(), "sglang") is None
+    assert signature_of(path.read_text(encoding="utf-8").splitlines(), "sglang") is None
 
 
 def test_kernels_that_cannot_be_downloaded_are_transient_and_no_unsupported_gpu() -> None:
@@ -76,7 +82,7 @@ def test_reading_only_the_suspicious_lines_changes_nothing(case: dict[str, Any],
 
 @pytest.mark.parametrize("case", HARMLESS, ids=lambda case: case["source"].split("/")[-1])
 def test_what_only_looks_like_a_failure_is_none(case: dict[str, Any]) -> None:
-    assert first_error(case["lines"], case.get("engine", "sglang")) is None
+    assert signature_of(case["lines"], case.get("engine", "sglang")) is None
 
 
 @pytest.mark.parametrize(
@@ -120,8 +126,8 @@ def test_kernels_an_autotuner_skips_are_no_failure() -> None:
         "15, due to failure while profiling: [TensorRT-LLM][ERROR] Assertion failed: "
         "Failed to initialize cutlass TMA WS grouped gemm. Error: Error Internal"
     )
-    assert first_error([skipped], "sglang") is None
-    assert first_error([skipped.partition("[TensorRT-LLM]")[2]], "sglang") is not None
+    assert signature_of([skipped], "sglang") is None
+    assert signature_of([skipped.partition("[TensorRT-LLM]")[2]], "sglang") is not None
 
 
 def test_an_error_of_one_rank_explains_the_timeouts_of_the_others_wherever_it_is_logged() -> None:
@@ -147,14 +153,14 @@ def test_the_first_of_chained_exceptions_is_the_cause() -> None:
 def test_a_download_that_failed_before_the_server_was_ready_did_not_kill_it() -> None:
     failed = "flashinfer.jit: Max retries reached. Download failed."
     ready = "[2026-01-01 00:00:00] The server is fired up and ready to roll!"
-    assert first_error([failed, ready], "sglang") is None
+    assert signature_of([failed, ready], "sglang") is None
     assert diagnose([failed, ready, OOM], 1, "sglang").code == "oom_under_load"
     taken = "ERROR:    [Errno 98] error while attempting to bind on address ('127.0.0.1', 30000)"
     assert diagnose([taken, ready], 1, "sglang").code == "port_in_use"
 
 
 def test_a_watchdog_that_only_tells_is_no_failure() -> None:
-    assert first_error(["Scheduler watchdog timeout (self.watchdog_timeout=300, self.soft=True)"]) is None
+    assert signature_of(["Scheduler watchdog timeout (self.watchdog_timeout=300, self.soft=True)"]) is None
 
 
 def test_source_text_in_a_traceback_is_not_taken_for_the_error() -> None:
@@ -187,7 +193,7 @@ def test_a_quantized_v_cache_without_flash_attention_is_a_conflict_of_flags() ->
 
 
 def test_signatures_of_one_engine_are_not_applied_to_another() -> None:
-    assert first_error([V_CACHE], "sglang") is None
+    assert signature_of([V_CACHE], "sglang") is None
 
 
 def test_sigkill_without_a_logged_cause_is_transient_and_blames_nobody() -> None:
@@ -233,4 +239,4 @@ def test_a_model_without_a_generation_config_is_not_missing() -> None:
     ]
     reason = diagnose(log, -9, "sglang")
     assert (reason.code, reason.kind) == ("port_in_use", "transient")
-    assert first_error(log[:1]) is None
+    assert signature_of(log[:1]) is None

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pivotbench.decision.conditions import Conditions
-from pivotbench.decision.fairness import Load, Serving, confounders, load_of, unfair
+from pivotbench.decision.fairness import Demand, Serving, confounders, demand_of, unfair
 from pivotbench.engines import ENGINES, get_engine
 from pivotbench.engines.sglang import effective
 from pivotbench.engines.spelling import LLAMACPP_SPELLING, SGLANG_SPELLING
 from pivotbench.settings import flat
 
 LOGS = Path(__file__).parents[1] / "data" / "sglang-logs"
-ALONE = Load(1, 200.0)
+ALONE = Demand(1, 200.0)
 
 
 def served(name: str, **requested: Any) -> Serving:
@@ -53,25 +53,25 @@ def test_what_sglang_changes_under_speculation_is_named_once_each_in_plain_words
 
 def test_a_lower_limit_of_requests_matters_only_where_more_are_sent() -> None:
     assert unfair(NGRAM, BASELINE, ALONE, SGLANG_SPELLING) is None
-    assert unfair(NGRAM, BASELINE, Load(8), SGLANG_SPELLING) is None
-    assert unfair(SMALL, LARGE, Load(8), SGLANG_SPELLING) is None
-    assert unfair(SMALL, LARGE, Load(9), SGLANG_SPELLING) == (
+    assert unfair(NGRAM, BASELINE, Demand(8), SGLANG_SPELLING) is None
+    assert unfair(SMALL, LARGE, Demand(8), SGLANG_SPELLING) is None
+    assert unfair(SMALL, LARGE, Demand(9), SGLANG_SPELLING) == (
         "they serve 8 and 64 requests at once and 9 were sent; "
         "to compare them, serve both with max-running-requests: 9"
     )
-    assert unfair(SMALL, SMALL, Load(9), SGLANG_SPELLING) is None  # both queue alike
+    assert unfair(SMALL, SMALL, Demand(9), SGLANG_SPELLING) is None  # both queue alike
 
 
 def test_replicas_of_a_model_take_their_limit_each() -> None:
     four = Serving(effective={"max-running-requests": 8, "dp-size": 4})
     many = Serving(effective={"max-running-requests": 64, "dp-size": 4})
-    assert unfair(four, many, Load(32), SGLANG_SPELLING) is None
-    assert "serve 32 and 256 requests" in str(unfair(four, many, Load(33), SGLANG_SPELLING))
+    assert unfair(four, many, Demand(32), SGLANG_SPELLING) is None
+    assert "serve 32 and 256 requests" in str(unfair(four, many, Demand(33), SGLANG_SPELLING))
 
 
 def test_what_the_study_asked_for_is_no_confounder_under_any_spelling() -> None:
     asked = replace(SMALL, requested={"max-running-requests": 8})
-    assert unfair(asked, LARGE, Load(9), SGLANG_SPELLING) is None
+    assert unfair(asked, LARGE, Demand(9), SGLANG_SPELLING) is None
     assert confounders(asked, LARGE, SGLANG_SPELLING) == ()
     alias = {"speculative-algo": "NGRAM", "speculative-algorithm": "NGRAM"}
     none = dict.fromkeys(alias)
@@ -83,11 +83,11 @@ def test_what_the_study_asked_for_is_no_confounder_under_any_spelling() -> None:
 
 def test_a_cache_of_tokens_that_one_fills_and_the_other_does_not_is_grave() -> None:
     short, long = (Serving(effective={"max_total_num_tokens": n}) for n in (5_000, 50_000))
-    assert unfair(short, long, Load(4, 1_000.0), SGLANG_SPELLING) is None
-    reason = unfair(short, long, Load(8, 1_000.0), SGLANG_SPELLING)
+    assert unfair(short, long, Demand(4, 1_000.0), SGLANG_SPELLING) is None
+    reason = unfair(short, long, Demand(8, 1_000.0), SGLANG_SPELLING)
     assert reason is not None and "hold 5,000 and 50,000 tokens and the load needs 8,000" in reason
-    assert unfair(short, long, Load(80, 1_000.0), SGLANG_SPELLING) is None  # neither holds it
-    assert unfair(short, long, Load(8), SGLANG_SPELLING) is None  # how long requests were is not known
+    assert unfair(short, long, Demand(80, 1_000.0), SGLANG_SPELLING) is None  # neither holds it
+    assert unfair(short, long, Demand(8), SGLANG_SPELLING) is None  # how long requests were is not known
 
 
 @pytest.mark.parametrize("off", [True, False])
@@ -96,15 +96,15 @@ def test_graphs_that_reach_the_load_in_one_alone_are_grave(off: bool) -> None:
     fewer = {"cuda_graph_config": {"decode": {"bs": [1, 2, 4]}}}
     full = Serving(effective={**graphs, "disable_cuda_graph": False})
     less = Serving(effective={**(graphs if off else fewer), "disable_cuda_graph": off})
-    assert (unfair(less, full, Load(1), SGLANG_SPELLING) is not None) is off
-    reason = unfair(less, full, Load(8), SGLANG_SPELLING)
+    assert (unfair(less, full, Demand(1), SGLANG_SPELLING) is not None) is off
+    reason = unfair(less, full, Demand(8), SGLANG_SPELLING)
     assert reason is not None and f"reach batches of {0 if off else 4} and 8" in reason
     for flags in (
         {"disable-cuda-graph": True, "cuda-graph-bs-decode": [1, 2, 4]},
         {"cuda-graph-max-bs-decode": 4},
         {"cuda-graph-max-bs": 4},
     ):
-        assert unfair(replace(less, requested=flags), full, Load(8), SGLANG_SPELLING) is None
+        assert unfair(replace(less, requested=flags), full, Demand(8), SGLANG_SPELLING) is None
 
 
 def test_scheduler_switches_that_differ_by_themselves_are_listed_and_explained_where_known() -> None:
@@ -117,7 +117,7 @@ def test_scheduler_switches_that_differ_by_themselves_are_listed_and_explained_w
         "disable_overlap_schedule: True | False (SGLang may turn overlap scheduling off under speculation: "
         "the CPU's work then delays each step)",
     )
-    assert unfair(off, on, Load(64), SGLANG_SPELLING) is None
+    assert unfair(off, on, Demand(64), SGLANG_SPELLING) is None
 
 
 def test_settings_that_mean_nothing_and_numbers_within_a_hundredth_are_no_difference() -> None:
@@ -128,8 +128,8 @@ def test_settings_that_mean_nothing_and_numbers_within_a_hundredth_are_no_differ
 
 def test_llamacpp_is_held_to_its_own_limits() -> None:
     one, four = (Serving(effective={"parallel": n, "ctx-size": 1024 * n}) for n in (1, 4))
-    assert unfair(one, four, Load(1, 100.0), LLAMACPP_SPELLING) is None
-    assert "with parallel: 4" in str(unfair(one, four, Load(4, 100.0), LLAMACPP_SPELLING))
+    assert unfair(one, four, Demand(1, 100.0), LLAMACPP_SPELLING) is None
+    assert "with parallel: 4" in str(unfair(one, four, Demand(4, 100.0), LLAMACPP_SPELLING))
 
 
 def test_throttling_is_grave_where_it_lasted_and_slowed_the_clock() -> None:
@@ -158,12 +158,12 @@ def test_a_saturated_client_and_other_machines_are_listed() -> None:
 def test_the_load_is_that_of_the_longest_requests_of_the_metric() -> None:
     row = {"workload": "w", "concurrency": 4, "prompt_tokens": 300, "output_tokens": 100, "requests": 2}
     rows = [row, {**row, "prompt_tokens": 700}, {**row, "workload": "x", "prompt_tokens": 9000}]
-    assert load_of(rows, ["w"], 4) == Load(4, 400.0)
-    assert load_of([{**row, "prompt_tokens": None}], ["w"], 4) == Load(4, None)
-    assert load_of(rows, ["w"], 8).tokens is None
+    assert demand_of(rows, ["w"], 4) == Demand(4, 400.0)
+    assert demand_of([{**row, "prompt_tokens": None}], ["w"], 4) == Demand(4, None)
+    assert demand_of(rows, ["w"], 8).tokens is None
     at_a_rate = {**row, "concurrency": None, "in_flight_peak": 9, "prompt_tokens": 900}
-    assert load_of([*rows, at_a_rate], ["w"], None) == Load(9, 500.0)
-    assert load_of([], ["w"], None) == Load(1, None)
+    assert demand_of([*rows, at_a_rate], ["w"], None) == Demand(9, 500.0)
+    assert demand_of([], ["w"], None) == Demand(1, None)
 
 
 @given(
@@ -185,7 +185,7 @@ def test_fairness_does_not_depend_on_who_is_named_first(
         )
         for i in (0, 1)
     )
-    load = Load(concurrency, 100.0)
+    load = Demand(concurrency, 100.0)
     there, back = unfair(one, other, load, SGLANG_SPELLING), unfair(other, one, load, SGLANG_SPELLING)
     assert (there is None) == (back is None)
     assert unfair(one, one, load, SGLANG_SPELLING) is None

@@ -54,7 +54,7 @@ def test_derived_files_that_are_json_and_no_more_are_damaged(tmp_path: Path) -> 
     (tmp_path / "race").mkdir()
     race, decision = tmp_path / "race" / "backends.r1.json", tmp_path / "decision.json"
     race.write_text('{"round": 1, "ended": true, "evidence": []}')
-    decision.write_text('{"schema": "pivotbench/decision/3"}')
+    decision.write_text('{"schema": "pivotbench/decision/4"}')
     assert damaged_files(tmp_path) == []
     for path in (race, decision):
         path.write_text("{}")

@@ -165,8 +165,9 @@ def test_mixtures_meet_the_sizes_they_are_named_for(
 def test_dense_weights_are_read_whole_except_the_embedding_table() -> None:
     shape = shape_of(QWEN3_8B)
     assert shape.weight_bytes == 2 * shape.parameters
-    assert shape.active_bytes == shape.read_bytes == shape.weight_bytes - 2 * 151936 * 4096
-    assert shape_of(SMOLLM2_135M).active_bytes == 2 * 134_515_008  # tied: the table is the head
+    assert shape.read_bytes == shape.weight_bytes - 2 * 151936 * 4096
+    assert shape_of(SMOLLM2_135M).read_bytes == 2 * 134_515_008  # tied: the table is the head
+    assert shape.expert_bytes == shape_of(SMOLLM2_135M).expert_bytes == 0
 
 
 def test_cache_a_token_follows_the_layers_that_keep_one() -> None:

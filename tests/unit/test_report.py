@@ -6,6 +6,7 @@ import copy
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,21 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from campaigns import write_demo
+from campaigns import demo_rules, write_demo
+from pivotbench.changes.folder import read_results
 from pivotbench.charts.figures import NO_BREAK
+from pivotbench.charts.ranking import fields
+from pivotbench.decision.decide import decide
 from pivotbench.errors import UserError
-from pivotbench.evidence import evidence_folders
-from pivotbench.files import write_json
+from pivotbench.evidence import CellFiles
+from pivotbench.files import read_json, write_json
+from pivotbench.measurements import collect, write
 from pivotbench.report import render
 from pivotbench.report.answers import answer_tables
 from pivotbench.report.inputs import read_inputs
 from pivotbench.report.outcomes import outcomes, tally
 from pivotbench.report.story import facts, story
-from pivotbench.report.tables import speculation_tables
+from pivotbench.report.tables import rank_note, ranking_rows, speculation_tables
 from pivotbench.results import DECISION_SCHEMA, Reason
 from pivotbench.summary.text import summary_markdown
 from report_sample import Sample, addresses, elements, failed, sample
@@ -264,17 +269,41 @@ def test_the_entry_points_work_on_a_decided_study(tmp_path: Path) -> None:
     assert (results / "charts" / "ranking-speculative.png").is_file()
 
 
-def test_only_what_a_race_judged_is_evidence(tmp_path: Path) -> None:
+def test_an_undecided_row_says_what_would_close_it_and_no_more(usual: Sample) -> None:
+    rows = ranking_rows(fields(usual.decision)["backends"], usual.decision["metric"])
+    notes = {row.configuration: row.note for row in rows if row.verdict == "undecided"}
+    assert notes == {"kv-q8": f"about 4{NO_BREAK}more rounds would likely tell"}
+    once = rank_note({"reason": "a single round decides nothing", "rounds_needed": 2})
+    assert once.startswith("a single round decides nothing; about 2")
+
+
+def test_only_what_the_decision_rests_on_is_evidence(tmp_path: Path) -> None:
     results = write_demo(tmp_path)
     stray = results / "backends" / "not-in-the-study" / "r1"
     stray.mkdir(parents=True)
-    folders = evidence_folders(results)
-    judged = [{"configuration": "x", "rounds": [9]}]
-    beyond = {"phase": "backends", "round": 9, "ended": True, "evidence": judged}
-    write_json(results / "race" / "backends.r9.json", beyond)
-    assert evidence_folders(results) == folders, "rounds of before the limit was lowered are none"
-    assert stray not in folders
-    assert len(read_inputs(results).cells) == len(folders) > 10
+    inputs = read_inputs(results)
+    assert {cell.configuration for cell in inputs.cells} > {"flash-on", "kv-q4", "flash-on+none"}
+    read, measured = launches(inputs.cells), set(inputs.measurements["launch_id"])
+    assert read == measured, "the report shows the launches of the table and no other"
+
+
+def test_once_a_base_is_pinned_its_backends_are_evidence_nowhere(tmp_path: Path) -> None:
+    results = write_demo(tmp_path)
+    races = [read_json(path) for path in sorted((results / "race").glob("speculative.r*.json"))]
+    pinned = replace(demo_rules(), speculative_base="flash-on")
+    cells = read_results(results).cells
+    write_json(results / "decision.json", decide(pinned, races, cells))
+    compared = read_results(results).cells
+    assert {cell.phase for cell in compared} == {"speculative"}
+    write(collect(compared), results / "measurements.parquet", results / "measurements.csv")
+    inputs = read_inputs(results)
+    assert {cell.phase for cell in inputs.cells} == {"speculative"}
+    assert (results / "backends" / "kv-q8" / "r1" / "launch.json").is_file(), "though its files are there"
+    assert "kv-q8" not in render(inputs.decision, inputs.measurements, inputs.cells)
+
+
+def launches(cells: Iterable[CellFiles]) -> set[str | None]:
+    return {cell.launch_id for cell in cells if cell.measured}
 
 
 def test_raw_rows_that_are_not_those_of_the_result_are_named(tmp_path: Path) -> None:

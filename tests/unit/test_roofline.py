@@ -42,7 +42,7 @@ def of(cell: CellFiles, rules: Any = RULES, prompt_tokens: int | None = None) ->
 
 def test_a_dense_model_alone_is_bound_by_its_weights() -> None:
     found = of(measured())
-    weights = shape_of(QWEN3_8B).active_bytes
+    weights = shape_of(QWEN3_8B).read_bytes
     assert found["roofline_tok_s"] == pytest.approx(4.8e12 / weights, rel=0.01)  # a short context adds little
     assert found["share"] == pytest.approx(196 / found["roofline_tok_s"])
     assert 0.6 < found["share"] < 0.65
@@ -72,8 +72,10 @@ def test_more_gpus_add_their_bandwidth_and_copy_a_cache_they_cannot_split() -> N
 
 def test_of_a_mixture_only_the_experts_that_are_reached_are_read() -> None:
     shape = shape_of(QWEN3_30B_A3B)
-    assert bytes_per_pass(shape, 1, 1, 0.0, 1) == pytest.approx(shape.active_bytes)
-    assert shape.active_bytes < bytes_per_pass(shape, 32, 32, 0.0, 1) < shape.weight_bytes
+    reached = shape.expert_bytes * shape.experts_per_token / shape.experts
+    alone = bytes_per_pass(shape, 1, 1, 0.0, 1)
+    assert alone == pytest.approx(shape.read_bytes + reached)
+    assert alone < bytes_per_pass(shape, 32, 32, 0.0, 1) < shape.weight_bytes
 
 
 def test_speculation_is_held_to_the_tokens_its_passes_give() -> None:

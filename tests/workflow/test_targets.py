@@ -65,6 +65,7 @@ def test_a_comparison_names_what_broke_and_only_its_gate_fails(campaign: Folder)
     jsonschema.validate(found, json_schema())
     assert not found["gate"]["passed"]
     assert "`compare_gate` fails:" in (folder / "summary.md").read_text()
+    assert "The gate would stop this" in (folder / "report.html").read_text()
 
     shutil.rmtree(folder)
     gated = campaign.snakemake("compare_gate", config=pair)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pivotbench.charts.figures import MOST_RATIO
+
 Row = Mapping[str, Any]
 VERDICTS = ("slower", "faster", "undecided", "not_comparable", "equivalent")
 
@@ -26,7 +28,7 @@ def changelog(comparison: Row) -> list[dict[str, Any]]:
 def speed_words(row: Row) -> str:
     """Return a verdict with its figures."""
     change = f"{row['old_tok_s']:.1f} -> {row['new_tok_s']:.1f} tok/s"
-    interval = f" ({row['ci'][0]:.3f} to {row['ci'][1]:.3f})" if row["ci"] else ""
+    interval = f" ({' to '.join(map(_bound, row['ci']))})" if row["ci"] else ""
     words = f"{row['verdict'].replace('_', ' ')}, {row['ratio']:.3f} times{interval}, {change}"
     if row["reason"]:
         words += f"; {row['reason']}"
@@ -35,6 +37,10 @@ def speed_words(row: Row) -> str:
     if row["confounders"]:
         words += f"; the hardware differed: {', '.join(row['confounders'])}"
     return words
+
+
+def _bound(ratio: float) -> str:
+    return f"over {MOST_RATIO}" if ratio > MOST_RATIO else f"{ratio:.3f}"
 
 
 def _winner(comparison: Row) -> Iterator[dict[str, Any]]:
@@ -134,20 +140,20 @@ def _differences(kind: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
         yield _line(kind, None, None, f"{row['what']}: {row['old'] or 'none'} -> {row['new'] or 'none'}")
 
 
-def _flags(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """What changed alike in several configurations is said once."""
+def flag_groups(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield what kind of flag differs, how, and of which configurations; alike in several is said once."""
     for key, what in (("requested", "flag asked for"), ("effective", "setting in effect")):
         named: dict[str, list[str]] = {}
         for row in rows:
             for difference in row[key]:
                 named.setdefault(difference, []).append(row["configuration"])
-        for difference, names in named.items():
-            who = (
-                names[0]
-                if len(names) == 1
-                else f"{_count(len(names))} ({', '.join(names[:3])}{_more(names)})"
-            )
-            yield _line("flags", None, names[0] if len(names) == 1 else None, f"{who}: {what}, {difference}")
+        yield from ((what, difference, names) for difference, names in named.items())
+
+
+def _flags(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    for what, difference, names in flag_groups(rows):
+        who = names[0] if len(names) == 1 else f"{_count(len(names))} ({', '.join(names[:3])}{_more(names)})"
+        yield _line("flags", None, names[0] if len(names) == 1 else None, f"{who}: {what}, {difference}")
 
 
 def _count(number: int) -> str:

@@ -11,6 +11,8 @@ from pivotbench.changes.gate import gate
 from pivotbench.changes.model import SCHEMA, validated
 from pivotbench.changes.speed import load_verdicts, metric_verdicts
 from pivotbench.changes.surroundings import environment_changes, flag_changes, study_changes
+from pivotbench.changes.threats import threats
+from pivotbench.charts.source import measured_on
 from pivotbench.decision.statistics import geometric_mean
 
 
@@ -32,12 +34,13 @@ def compare_folders(old: Results, new: Results) -> dict[str, Any]:
         "environment": environment_changes(old, new),
         "study": study_changes(old, new),
     }
+    found |= {"threats": threats(found)}
     return validated({**found, "changelog": changelog(found), "gate": gate(found)})
 
 
 def _folder(results: Results) -> dict[str, Any]:
     told = {name: results.decision[name] for name in ("study", "winner", "launch_command")}
-    return {"folder": str(results.path), **told}
+    return {"folder": str(results.path), **told, "measured": measured_on(results.cells) or None}
 
 
 def _statement(confidence: float) -> str:

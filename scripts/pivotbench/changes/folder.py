@@ -92,12 +92,7 @@ def read_pair(old: str | None, new: str | None) -> tuple[Results, Results]:
 def read_results(path: Path) -> Results:
     """Read one folder of results; raises UserError where a file of it is missing or damaged."""
     decision = _decision(path / "decision.json")
-    for race in sorted((path / "race").glob("*.r*.json")):
-        _json(race)
-    try:
-        folders = evidence_folders(path)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path / 'race'}: a race file is damaged ({error!r}); restore it") from None
+    folders = evidence_folders(path, decision)
     for file in (folder / f"{stage}.json" for folder in folders for stage in STAGES):
         if file.exists():
             load_stage(file)

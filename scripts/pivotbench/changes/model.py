@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pivotbench.decision.document import DeparturesPart, MetricPart
+from pivotbench.agreement.document import DeparturesPart
+from pivotbench.decision.document import MetricPart, ThreatPart
 from pivotbench.files import write_json
 
-SCHEMA = "pivotbench/compare/1"
+SCHEMA = "pivotbench/compare/2"
 SCHEMA_FILE = Path(__file__).parents[3] / "workflow" / "schemas" / "compare.schema.json"
 
 Ci = tuple[float, float]
@@ -45,6 +46,7 @@ class FolderPart(_Part):
     study: str
     winner: str | None
     launch_command: str | None
+    measured: str | None = Field(description="the days on which its launches began")
 
 
 class LinePart(_Part):
@@ -153,7 +155,7 @@ class GatePart(_Part):
 class Compare(_Part):
     """compare.json: what changed between two folders of results."""
 
-    schema_: Literal["pivotbench/compare/1"] = Field(alias="schema")
+    schema_: Literal["pivotbench/compare/2"] = Field(alias="schema")
     old: FolderPart
     new: FolderPart
     metric: MetricPart = Field(description="of both; margin and confidence are the new folder's")
@@ -166,6 +168,7 @@ class Compare(_Part):
     speeds_by_load: list[LoadSpeedPart] = Field(description="a family of its own")
     configurations: list[ConfigurationPart]
     answers: list[AnswersPart]
+    threats: list[ThreatPart] = Field(description="why a change may have another cause, or not be one")
     environment: list[DifferencePart]
     study: list[DifferencePart]
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 NO_BREAK = "\u00a0"
 MINUS = "\u2212"
+# How much larger a ratio is says nothing any more.
+MOST_RATIO = 10
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -43,8 +45,11 @@ def percent(fraction: float, *, signed: bool = False) -> str:
 
 
 def percent_interval(ratio_ci: Sequence[float]) -> str:
-    """Return an interval of ratios as signed per cents, e.g. ``−3 % to +7 %``."""
-    low, high = (percent(bound - 1, signed=True) for bound in ratio_ci)
+    """Return an interval of ratios as signed per cents, e.g. ``−3 % to +7 %``; beyond tenfold by a word."""
+    low, high = (
+        f"over +900{NO_BREAK}%" if bound > MOST_RATIO else percent(bound - 1, signed=True)
+        for bound in ratio_ci
+    )
     return f"{low} to {high}"
 
 

@@ -19,6 +19,7 @@ from pivotbench.charts.figures import (
 from pivotbench.charts.hues import Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import MOST_ROWS, WIDTH, described, row_height
 from pivotbench.charts.question import Question
+from pivotbench.charts.reach import Reach
 
 Comparison = Mapping[str, Any]
 OPEN = ("undecided", "not_comparable")
@@ -127,23 +128,6 @@ def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelM
     """Return the ranking of one phase."""
     shown = _shown(field)
     order = [row["configuration"] for row in shown]
-    rows = [
-        {
-            "name": plain_name(row["configuration"]),
-            "configuration": row["configuration"],
-            "series": hues.series(row["configuration"]),
-            "mean": row["mean_tok_s"],
-            "low": row["ci"][0] if row.get("ci") else None,
-            "high": row["ci"][1] if row.get("ci") else None,
-            "verdict": verdict_words(row["configuration"], field),
-            "figure": number(row["mean_tok_s"]),
-            "note": "  ·  ".join(
-                filter(None, (number(row["mean_tok_s"]), verdict_words(row["configuration"], field)))
-            ),
-            "end": max(row["mean_tok_s"], row["ci"][1] if row.get("ci") else 0),
-        }
-        for row in shown
-    ]
     dots = [
         {
             "name": plain_name(row["configuration"]),
@@ -155,12 +139,32 @@ def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelM
         for row in shown
         for each in row["by_round"]
     ]
-    reference = next(row["mean"] for row in rows if row["configuration"] == field.best)
+    reference = next(row["mean_tok_s"] for row in field.ranking if row["configuration"] == field.best)
     band = [{"low": reference / (1 + question.margin), "high": reference * (1 + question.margin)}]
-    known = [v for row in rows for v in (row["low"], row["high"], row["mean"]) if v] + [
-        d["tok_s"] for d in dots
+    measured = [row["mean_tok_s"] for row in shown] + [dot["tok_s"] for dot in dots]
+    reach = Reach.of([*measured, *band[0].values()], [row.get("ci") for row in shown])
+    rows = [
+        {
+            "name": plain_name(row["configuration"]),
+            "configuration": row["configuration"],
+            "series": hues.series(row["configuration"]),
+            "mean": row["mean_tok_s"],
+            **dict(zip(("low", "high"), reach.within(row.get("ci")), strict=True)),
+            "interval": f"{number(row['ci'][0])} to {number(row['ci'][1])}" if row.get("ci") else "none",
+            "verdict": verdict_words(row["configuration"], field),
+            "figure": number(row["mean_tok_s"]),
+            "note": "  ·  ".join(
+                filter(None, (number(row["mean_tok_s"]), verdict_words(row["configuration"], field)))
+            ),
+            "end": max(
+                row["mean_tok_s"],
+                reach.within(row.get("ci"))[1] or 0,
+                *(each["tok_s"] for each in row["by_round"]),
+            ),
+        }
+        for row in shown
     ]
-    low, high = min([*known, band[0]["low"]]), max([*known, band[0]["high"]])
+    low, high = reach.low, reach.high
     room = (high - low) or high
     scale = alt.Scale(domain=[max(0.0, low - 0.06 * room), high + 0.42 * room], zero=False, nice=False)
     x = alt.X("mean:Q", title="Output tok/s", scale=scale, axis=alt.Axis(tickCount=6))
@@ -169,8 +173,7 @@ def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelM
     tooltip = [
         alt.Tooltip("configuration:N", title="Configuration"),
         alt.Tooltip("mean:Q", title="Mean, tok/s", format=".4g"),
-        alt.Tooltip("low:Q", title="Interval from", format=".4g"),
-        alt.Tooltip("high:Q", title="Interval to", format=".4g"),
+        alt.Tooltip("interval:N", title="Interval"),
         alt.Tooltip("verdict:N", title="Verdict"),
     ]
     chart = alt.layer(
@@ -203,6 +206,7 @@ def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelM
         "single rounds. "
         f"Shaded: within {percent(question.margin)} of {field.best}."
     )
+    caption += reach.note
     if len(shown) < len(field.ranking):
         caption += f" The fastest {MOST_ROWS} of {len(field.ranking)} are shown."
     return described(chart, finding(field, question.margin), caption)

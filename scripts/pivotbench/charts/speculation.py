@@ -10,6 +10,7 @@ import altair as alt
 from pivotbench.charts.figures import names, times
 from pivotbench.charts.hues import Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import PANEL_HEIGHT, Entry, described, panel_width
+from pivotbench.charts.reach import Reach
 
 SHAPES = ("circle", "diamond", "square", "triangle-up")
 STEP_COSTS = (1.0, 1.25, 1.5, 2.0, 3.0)
@@ -52,6 +53,7 @@ def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMi
     placed = [row for row in measured if row.get("acceptance_length")]
     if not placed:
         return None
+    reach = Reach.of([1.0, *(row["speedup"] for row in placed)], [row.get("ci") for row in placed])
     rows = [
         {
             "kind": "point",
@@ -62,8 +64,8 @@ def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMi
             "streams": f"{row['concurrency']} stream{'s' if row['concurrency'] != 1 else ''}",
             "L": row["acceptance_length"],
             "speedup": row["speedup"],
-            "low": (row.get("ci") or [None, None])[0],
-            "high": (row.get("ci") or [None, None])[1],
+            **dict(zip(("low", "high"), reach.within(row.get("ci")), strict=True)),
+            "interval": f"{row['ci'][0]:.2f} to {row['ci'][1]:.2f}" if row.get("ci") else "none",
             "r": row.get("step_cost_ratio"),
             "even": row.get("break_even") if (row.get("break_even") or 0) >= 1 else None,
             "verdict": row["verdict"],
@@ -74,8 +76,7 @@ def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMi
     rows.sort(key=lambda row: not row["deciding"])
     workloads = list(dict.fromkeys(row["workload"] for row in rows))
     longest = max(2.0, 1.1 * max(max(row["L"], row["even"] or 0) for row in rows))
-    tallest = max(1.3, 1.08 * max(row["high"] or row["speedup"] for row in rows))
-    lowest = min(0.8, 0.92 * min(row["low"] or row["speedup"] for row in rows))
+    tallest, lowest = max(1.3, 1.08 * reach.high), min(0.8, 0.92 * reach.low)
     x = alt.X(
         "L:Q",
         title="Acceptance length (tokens per target pass)",
@@ -103,7 +104,7 @@ def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMi
     caption = (
         "Above the break-even line speculation is faster than the same configuration without it; ticks on it "
         "are the acceptance lengths needed for that. Grey rays: speed-up if a speculative step costs "
-        "that many plain ones."
+        f"that many plain ones.{reach.note}"
     )
     levels = list(dict.fromkeys((row["streams"], row["deciding"]) for row in rows))
     legend = [
@@ -180,8 +181,7 @@ def marks(x: alt.X, y: alt.Y, color: alt.Color) -> list[alt.Chart]:
                 alt.Tooltip("name:N", title="Configuration"),
                 alt.Tooltip("streams:N", title="Concurrency"),
                 alt.Tooltip("speedup:Q", title="Speed-up", format=".3f"),
-                alt.Tooltip("low:Q", title="Interval from", format=".3f"),
-                alt.Tooltip("high:Q", title="Interval to", format=".3f"),
+                alt.Tooltip("interval:N", title="Interval"),
                 alt.Tooltip("L:Q", title="Acceptance length", format=".2f"),
                 alt.Tooltip("r:Q", title="Step cost ratio", format=".2f"),
                 alt.Tooltip("even:Q", title="Breaks even at length", format=".2f"),

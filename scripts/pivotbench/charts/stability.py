@@ -148,7 +148,9 @@ def stability_chart(
         "at:Q",
         title="Minutes into the campaign" if timed else "Round",
         scale=alt.Scale(zero=False, nice=False, padding=14),
-        axis=alt.Axis(grid=False, tickCount=8, tickMinStep=0 if timed else 1),
+        axis=alt.Axis(grid=False, tickCount=8)
+        if timed
+        else alt.Axis(grid=False, values=sorted({int(row["round"]) for row in rounds}), format="d"),
     )
     series = hues.color(row["name"] for row in rounds)
     samples_drawn = alt.Chart(alt.InlineData(values=shown))

@@ -20,6 +20,8 @@ from pivotbench.decision.statistics import (
 )
 
 Verdict = Literal["faster", "slower", "equivalent", "undecided", "not_comparable"]
+# What an undecided verdict says by itself.
+UNSETTLED = "the interval does not settle it"
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def settle(
         return Comparison(*names, "equivalent", found.ratio, narrow)
     if interval.low > 1 or interval.high < 1:
         return Comparison(*names, "faster" if interval.low > 1 else "slower", found.ratio, interval)
-    return Comparison(*names, "undecided", found.ratio, interval, reason="the interval does not settle it")
+    return Comparison(*names, "undecided", found.ratio, interval, reason=UNSETTLED)
 
 
 def compare(a: Subject, b: Subject, by: Yardstick) -> Comparison:

@@ -20,7 +20,7 @@ from pivotbench.decision.comparison import (
 from pivotbench.decision.conditions import Conditions, conditions
 from pivotbench.decision.elimination import eliminated
 from pivotbench.decision.environments import most_frequent, undeclared
-from pivotbench.decision.fairness import Load, Serving, confounders, load_of, unfair
+from pivotbench.decision.fairness import Demand, Serving, confounders, demand_of, unfair
 from pivotbench.decision.loads.goodput import goodput_values
 from pivotbench.decision.metric import metric_values
 from pivotbench.decision.spending import Risk
@@ -54,7 +54,7 @@ class Contest:
     value and ran in the phase's main environment, fastest mean first (ties by name), behind all others those
     of Subject.at_most; ``by`` holds their fitted rounds and what any two of them are judged by.
     ``comparisons``: over how many pairs the risk is divided. ``agreement``: what the answers of those that
-    work show; who is out by them is among the ``eliminated``. ``load``: what the metric is measured under;
+    work show; who is out by them is among the ``eliminated``. ``demand``: what the metric is measured under;
     ``spelling``: the engine's names for what limits it. ``environment``: the one that most ran in.
     ``largest_loads``: for goodput, by configuration and workload, the mean over rounds.
     """
@@ -69,7 +69,7 @@ class Contest:
     synthetic: bool
     simulated: frozenset[str]
     agreement: Agreement
-    load: Load
+    demand: Demand
     spelling: Spelling
     environment: str | None
     largest_loads: Mapping[str, Mapping[str, float]]
@@ -137,7 +137,7 @@ class Contest:
         return judge(one, other, self.by).verdict == "equivalent" and self.verdict(a, b) == "equivalent"
 
     def _unfair(self, a: str, b: str) -> str | None:
-        return unfair(self.subjects[a].serving, self.subjects[b].serving, self.load, self.spelling)
+        return unfair(self.subjects[a].serving, self.subjects[b].serving, self.demand, self.spelling)
 
     def worth_rounds(self, a: str, b: str, left: int) -> bool:
         """Return whether a pair that is undecided is worth up to ``left`` more rounds of ``a``.
@@ -238,7 +238,7 @@ def contest(
         synthetic=any(v.synthetic for v in values.values()),
         simulated=frozenset(name for name, v in values.items() if v.simulated),
         agreement=agreement,
-        load=load_of(table, rules.metric_weights, rules.metric_concurrency),
+        demand=demand_of(table, rules.metric_weights, rules.metric_concurrency),
         spelling=get_engine(rules.engine).spelling,
         environment=main,
         largest_loads={name: _mean_loads(v.loads.values()) for name, v in values.items() if v.loads},

@@ -87,6 +87,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
             "next_levers": next_levers(rules, states, compared, entries, faster, limited),
             "threats": threats(rules, states, table, compared, hosts),
             "cost": cost(used, rules.gpus, rules.rounds_max),
+            "evidence": _rounds_of(used),
             "log": [*(line for race in races for line in race["log"]), *_answers(states), choice],
         }
     )
@@ -102,6 +103,16 @@ def _evidence(races: Sequence[Race], cells: Sequence[CellFiles]) -> list[CellFil
         for n in entry["rounds"]
     }
     return [c for c in cells if (c.phase, c.configuration, c.round) in named]
+
+
+def _rounds_of(cells: Sequence[CellFiles]) -> list[dict[str, Any]]:
+    rounds: dict[tuple[str, str], list[int]] = {}
+    for cell in cells:
+        rounds.setdefault((cell.phase, cell.configuration), []).append(cell.round)
+    return [
+        {"phase": phase, "configuration": name, "rounds": sorted(rounds[phase, name])}
+        for phase, name in sorted(rounds)
+    ]
 
 
 def _state(rules: DecisionRules, phase: str, races: Sequence[Race], cells: Sequence[CellFiles]) -> Contest:

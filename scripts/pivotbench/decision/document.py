@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pivotbench.decision.loads.document import GoodputPart, ParetoPart, RegionsPart, RoundPart
+from pivotbench.agreement.document import AgreementPart
+from pivotbench.decision.levers.document import LeverPart, LimitPart
+from pivotbench.decision.loads.document import GoodputPart, OpenLoopPart, ParetoPart, RegionsPart, RoundPart
 from pivotbench.files import write_json
 
 SCHEMA_FILE = Path(__file__).parents[3] / "workflow" / "schemas" / "decision.schema.json"
@@ -108,59 +110,6 @@ class EliminatedPart(_Part):
     remedy: str | None = Field(default=None, description="what to do about it, where that is known")
 
 
-class DeparturesPart(_Part):
-    """On how many prompts most answers leave the reference's text, by how near a tie it was there."""
-
-    near_tie: int = Field(description="the two tokens were about equally likely to the reference: rounding")
-    clear: int
-    unknown: int
-
-
-class GreedyTextPart(_Part):
-    """Whether speculation keeps the baseline's greedy text, as a relaunch of the baseline does."""
-
-    verdict: Literal["same", "changed", "unknown"]
-    why: str
-
-
-class AgreeingPart(_Part):
-    """One configuration's answers against the reference's, over all rounds and repeats."""
-
-    configuration: str
-    prompts: int = Field(description="prompts that both answered")
-    equal: int = Field(description="prompts on which most answers are the reference's text")
-    departures: DeparturesPart
-    shortest_common_prefix: int | None
-    prefix_unit: Literal["tokens", "characters"] | None
-    distance_nats: float | None = Field(
-        description="mean absolute difference of log probabilities on the fixed continuations"
-    )
-    distance_tokens: int = Field(description="tokens that this is the mean of")
-    answer_distance_nats: float | None = Field(
-        description="the same on the tokens that first answers have in common; null below 16 of them"
-    )
-    answer_distance_tokens: int
-    failed: list[str] = Field(description="prompts it fails though the reference answers them well")
-    excused: list[str] = Field(description="the only such prompt, where the answer left at a near tie")
-    repeatability: float | None = Field(description="share of prompts whose repeats in one launch are equal")
-    steady: int = Field(description="prompts whose answers are equal over all launches and repeats")
-    greedy_text: GreedyTextPart | None = Field(description="for speculative configurations")
-
-
-class AgreementPart(_Part):
-    """How the answers of one phase agree with those of its reference configuration."""
-
-    phase: str
-    reference: str
-    judged: bool = Field(description="false: the reference fails every prompt, so nobody was put out")
-    statement: str
-    prompts: int
-    set_aside: list[str] = Field(description="prompts that the reference itself fails")
-    bound_nats: float = Field(description="above this distance a configuration disagrees")
-    near_tie_nats: float = Field(description="up to this gap between two tokens a departure is rounding")
-    configurations: list[AgreeingPart]
-
-
 class SpeculationPart(_Part):
     """Whether a speculative configuration pays on one workload at one concurrency."""
 
@@ -183,68 +132,12 @@ class SpeculationPart(_Part):
     why: str
 
 
-class LimitWorkloadPart(_Part):
-    """One workload of the metric against the roofline."""
-
-    workload: str
-    concurrency: int
-    measured_tok_s: float
-    roofline_tok_s: float
-    share: float = Field(description="measured over roofline")
-    context_tokens: float = Field(description="prompt and half of the answer, mean of the requests")
-    bytes_per_pass: float = Field(description="weights and cache that a pass reads, all GPUs together")
-    cache_bytes_per_pass: float = Field(description="of these, what is read of the requests' own")
-    tokens_per_pass: float = Field(description="acceptance length; 1 without speculation")
-
-
-class LimitPart(_Part):
-    """How far the winner is from what memory bandwidth allows; null where model or GPU are not known."""
-
-    configuration: str | None
-    gpu: str | None
-    gpus: int | None = Field(description="how many share the model; their bandwidth adds up")
-    bandwidth_gb_s: float | None = Field(description="the maker's peak for one GPU")
-    source: str | None
-    measured_tok_s: float | None = Field(description="mean over the metric's workloads, by their weights")
-    roofline_tok_s: float | None = Field(description="no faster by memory bandwidth; prefill is left out")
-    share: float | None = Field(description="measured over roofline")
-    by_workload: list[LimitWorkloadPart]
-    reason: str | None = Field(description="why the figures are null")
-
-
-class OpenLoopPart(_Part):
-    """A configuration under a rate of arrivals: medians over its rounds; null where no run tells."""
-
-    phase: str
-    configuration: str
-    workload: str
-    rate_per_second: float = Field(description="arrivals asked for")
-    arrived_per_second: float | None = Field(description="in the measured time; random, so not just the rate")
-    completed_per_second: float | None
-    requests_lost: int = Field(description="failed, fell short or timed out, in all rounds")
-    ttft_p50_seconds: float | None = Field(description="latencies run from the intended send time")
-    ttft_p99_seconds: float | None
-    e2e_p99_seconds: float | None
-    in_flight_peak: int | None = Field(description="the highest of all rounds")
-    rounds: int
-    rounds_sustained: int = Field(description="rounds in which the requests in flight did not pile up")
-
-
 class HypothesisPart(_Part):
     """A statement and what the data say of it."""
 
     statement: str
     verdict: Literal["supported", "refuted", "undecided", "untested"]
     evidence: str
-
-
-class LeverPart(_Part):
-    """What to try next: why, how (a piece of the study file), and which result would refute it."""
-
-    lever: str
-    because: str
-    snippet: str
-    refuted_by: str
 
 
 class ThreatPart(_Part):
@@ -264,10 +157,18 @@ class CostPart(_Part):
     full_sweep_server_seconds: float
 
 
+class EvidencePart(_Part):
+    """The rounds of a configuration that the decision rests on; other files in the folder are no evidence."""
+
+    phase: str
+    configuration: str
+    rounds: list[int]
+
+
 class Decision(_Part):
     """decision.json: what was chosen, why, and what remains open."""
 
-    schema_: Literal["pivotbench/decision/3"] = Field(alias="schema")
+    schema_: Literal["pivotbench/decision/4"] = Field(alias="schema")
     study: str
     engine: str
     model: str
@@ -293,6 +194,7 @@ class Decision(_Part):
     next_levers: list[LeverPart]
     threats: list[ThreatPart]
     cost: CostPart
+    evidence: list[EvidencePart] = Field(description="the cells it rests on, for report and comparison")
     log: list[str]
 
 

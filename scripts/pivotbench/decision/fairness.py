@@ -22,8 +22,8 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Load:
-    """What was sent at once; ``tokens_per_request``: prompt and answer, None where it is not known."""
+class Demand:
+    """What a server was asked to hold at once; ``tokens_per_request``: prompt and answer, None: not known."""
 
     concurrency: int
     tokens_per_request: float | None = None
@@ -59,8 +59,8 @@ class Serving:
         return frozenset(spelled(name) for name in self.requested)
 
 
-def load_of(rows: Iterable[Row], workloads: Iterable[str], concurrency: int | None) -> Load:
-    """Return the load of these workloads at this concurrency: the longest requests among ``rows``.
+def demand_of(rows: Iterable[Row], workloads: Iterable[str], concurrency: int | None) -> Demand:
+    """Return the demand of these workloads at this concurrency: the longest requests among ``rows``.
 
     Without a concurrency it is the largest load that was measured: at a rate, the most requests in flight.
     """
@@ -75,7 +75,7 @@ def load_of(rows: Iterable[Row], workloads: Iterable[str], concurrency: int | No
         and row["output_tokens"] is not None
         and row["requests"]
     ]
-    return Load(most, max(lengths, default=None))
+    return Demand(most, max(lengths, default=None))
 
 
 def _at_once(row: Row) -> int:
@@ -96,8 +96,8 @@ def confounders(a: Serving, b: Serving, spelling: Spelling) -> tuple[str, ...]:
     return tuple(found)
 
 
-def unfair(a: Serving, b: Serving, load: Load, spelling: Spelling) -> str | None:
-    """Return why the two cannot be compared under this load, or None.
+def unfair(a: Serving, b: Serving, demand: Demand, spelling: Spelling) -> str | None:
+    """Return why the two cannot be compared under this demand, or None.
 
     - Requests served at once: grave where one's limit is below the concurrency and the limits differ, since
       its requests queue and it decodes smaller batches; a lower limit above the concurrency changes nothing.
@@ -111,19 +111,19 @@ def unfair(a: Serving, b: Serving, load: Load, spelling: Spelling) -> str | None
     """
     asked = a.asked | b.asked
     limits = _numbers(spelling.requests, a, b, spelling, asked)
-    if limits and limits[0] != limits[1] and min(limits) < load.concurrency:
-        flag, enough = spelling.requests.flag, load.concurrency
+    if limits and limits[0] != limits[1] and min(limits) < demand.concurrency:
+        flag, enough = spelling.requests.flag, demand.concurrency
         return (
             f"they serve {limits[0]:g} and {limits[1]:g} requests at once and {enough} were sent; "
             f"to compare them, serve both with {flag}: {enough}"
         )
     pools = _numbers(spelling.tokens, a, b, spelling, asked)
-    if pools and load.tokens is not None and min(pools) < load.tokens <= max(pools):
+    if pools and demand.tokens is not None and min(pools) < demand.tokens <= max(pools):
         return (
             f"their caches hold {pools[0]:,.0f} and {pools[1]:,.0f} tokens and the load needs "
-            f"{load.tokens:,.0f}; to compare them, send fewer or shorter requests"
+            f"{demand.tokens:,.0f}; to compare them, send fewer or shorter requests"
         )
-    return _graphs(a, b, load, spelling, asked) or a.conditions.unfair_to(b.conditions)
+    return _graphs(a, b, demand, spelling, asked) or a.conditions.unfair_to(b.conditions)
 
 
 def environments_differ(environments: Iterable[str]) -> str:
@@ -159,18 +159,18 @@ def _numbers(
     return None if one is None or other is None else (one, other)
 
 
-def _graphs(a: Serving, b: Serving, load: Load, spelling: Spelling, asked: frozenset[str]) -> str | None:
+def _graphs(a: Serving, b: Serving, demand: Demand, spelling: Spelling, asked: frozenset[str]) -> str | None:
     if spelling.graphs is None or any(
         name.startswith((*spelling.graphs_off, *spelling.graphs.settings, *spelling.graphs_asked))
         for name in asked
     ):
         return None
     one, other = (largest_graph(each.settings, spelling) for each in (a, b))
-    if one is None or other is None or (one >= load.concurrency) == (other >= load.concurrency):
+    if one is None or other is None or (one >= demand.concurrency) == (other >= demand.concurrency):
         return None
     return (
-        f"their CUDA graphs reach batches of {one} and {other} and {load.concurrency} requests were sent; "
-        f"to compare them, serve both with {spelling.graphs_reach}: {load.concurrency}"
+        f"their CUDA graphs reach batches of {one} and {other} and {demand.concurrency} requests were sent; "
+        f"to compare them, serve both with {spelling.graphs_reach}: {demand.concurrency}"
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from pivotbench.decision.comparison import Comparison, Subject, Yardstick, compare
 from pivotbench.decision.contest import Contest
-from pivotbench.decision.fairness import confounders, load_of, unfair
+from pivotbench.decision.fairness import confounders, demand_of, unfair
 from pivotbench.decision.metric import unrankable, window_mean
 from pivotbench.decision.reference_acceptance import beside_published
 from pivotbench.decision.spending import Risk
@@ -82,7 +82,7 @@ def _entry(
     by = Yardstick(fit({n: v for n, v in values.items() if v}), risk, rules.margin, None, state.by.prior_sd)
     own, base = (_subject(state.subjects[n], values[n], by_name[n]) for n in (name, baseline))
     result = compare(own, base, by)
-    sent = load_of(
+    sent = demand_of(
         (row for rounds in by_name.values() for w in rounds.values() for row in w), [load[0]], load[1]
     )
     if result.verdict != "not_comparable" and (

@@ -51,14 +51,6 @@ class Match:
     also: str | None = None
 
 
-def first_error(lines: Iterable[str], engine: str = "") -> Match | None:
-    """Return the first line that a signature knows as the cause, or None, as for a healthy server.
-
-    ``engine`` adds the signatures of that engine alone.
-    """
-    return _read(enumerate(lines), engine).cause()
-
-
 def diagnose(lines: Iterable[str], exit_code: int | None, engine: str) -> Reason:
     """Return why a server that left these lines ended.
 

@@ -41,6 +41,12 @@ def reason_codes() -> ReasonCodes:
     return ReasonCodes.model_validate(load_yaml(REASONS_FILE))
 
 
+def kind_of(code: str) -> ReasonKind:
+    """Return whether a failure may pass; one whose code is of another version is held not to."""
+    known = reason_codes().reasons.get(code)
+    return known.kind if known else "deterministic"
+
+
 def remedy_for(code: str, remedy: str | None = None) -> str | None:
     """Return ``remedy`` where there is one, else what helps against the code in general, None if unknown."""
     known = reason_codes().reasons.get(code)

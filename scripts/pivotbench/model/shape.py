@@ -63,11 +63,6 @@ class ModelShape:
         """Bytes that one token of context takes in the cache of all layers, copies not counted."""
         return self.kv_values_per_token * self.kv_bytes_each
 
-    @property
-    def active_bytes(self) -> float:
-        """Weight bytes that a pass over one token reads."""
-        return self.read_bytes + self.expert_bytes * self.expert_share(1)
-
     def expert_share(self, tokens: float) -> float:
         """Return the share of the routed experts that a pass over ``tokens`` tokens reads.
 

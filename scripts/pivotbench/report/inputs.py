@@ -34,8 +34,6 @@ def read_inputs(results: Path) -> Inputs:
     for needed in (decision, measurements):
         if not needed.is_file():
             raise UserError(f"{needed}: missing; run `snakemake --cores 1 {needed}` first")
-    folders = evidence_folders(results)
-    cells = [read_cell(folder) for folder in folders]
     decided = read_json(decision)
     schema = decided.get("schema") if isinstance(decided, dict) else None
     if schema != DECISION_SCHEMA:
@@ -43,6 +41,8 @@ def read_inputs(results: Path) -> Inputs:
             f"{decision}: written by another version ({schema}, not {DECISION_SCHEMA}); "
             "remove it and run again"
         )
+    folders = evidence_folders(results, decided)
+    cells = [read_cell(folder) for folder in folders]
     try:
         table = pd.read_parquet(measurements)
     except (OSError, ValueError) as error:

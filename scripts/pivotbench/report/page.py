@@ -7,13 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from pivotbench import __version__
 from pivotbench.charts import build_charts
-from pivotbench.charts.figures import number, percent, times
 from pivotbench.charts.hues import plain_name
-from pivotbench.charts.page import figure_spec, security_policy, templates, text_of, vega
 from pivotbench.charts.ranking import fields
 from pivotbench.charts.source import measured_on
 from pivotbench.decision.loads.arrivals import CAPTION
@@ -26,12 +22,40 @@ from pivotbench.report.counted import counted_notes
 from pivotbench.report.hardware import hardware_table
 from pivotbench.report.loads import pareto_rows, regions_table
 from pivotbench.report.outcomes import outcomes, tally
+from pivotbench.report.shell import page
 from pivotbench.report.story import facts, story
 from pivotbench.report.tables import environment_rows, flag_rows, ranking_rows, speculation_tables
 from pivotbench.results import STAGES
 from pivotbench.summary.limit import limit_sentence
 
-PHASE_TITLES = {"backends": "Backends", "speculative": "Speculation on the winner"}
+PARTS = (
+    (
+        ("outcomes", "Outcomes"),
+        ("ranking", "Ranking"),
+        ("frontier", "Load"),
+        ("speculation", "Speculation"),
+    ),
+    (
+        ("answers", "Answers"),
+        ("stability", "Stability"),
+        ("launch", "Launch"),
+        ("energy", "Energy"),
+        ("limit", "Limit"),
+        ("flags", "Flags"),
+    ),
+    (
+        ("levers", "Next levers"),
+        ("hypotheses", "Hypotheses"),
+        ("threats", "Threats"),
+        ("environment", "Environment"),
+        ("log", "Decision log"),
+    ),
+)
+MADE_OF = (
+    "from servers it started, checked and stopped. Every sample is in `measurements.csv` and "
+    "`measurements.parquet`, every request and every reading of the hardware in `requests.parquet` and "
+    "`telemetry.parquet` of its round."
+)
 
 
 def render(
@@ -40,26 +64,26 @@ def render(
     cells: Sequence[CellFiles],
     altered: Sequence[str] = (),
 ) -> str:
-    """Return the report. Nothing that a model or a server wrote is ever run: text stays text.
+    """Return the report as a page of its own; see shell.page.
 
     ``altered``: a line for each raw file that is not the one its stage wrote.
     """
-    charts = {name: chart.to_dict() for name, chart in build_charts(decision, measurements, cells).items()}
-    scripts = {
-        "vega": vega(),
-        "behaviour": text_of("charts.js"),
-        "copying": text_of("copy.js"),
-        "scheme": text_of("scheme.js"),
-    }
     matrix = outcomes(decision, cells)
-    template = templates().get_template("report.html.j2")
-    return template.render(
-        decision=decision,
+    engine = " ".join(filter(None, (decision["engine"], decision["environment"].get("engine_version"))))
+    return page(
         story=story(decision),
         facts=facts(decision),
-        charts={name: (spec["usermeta"], figure_spec(spec)) for name, spec in charts.items()},
+        subject=(decision["study"], decision["model"], engine, measured_on(cells)),
+        command=decision["launch_command"],
+        sections="sections",
+        parts=PARTS,
+        charts=build_charts(decision, measurements, cells),
+        names=configurations(decision, cells),
+        elsewhere="they also lie as pictures in charts/",
+        made_of=MADE_OF,
+        altered=altered,
+        decision=decision,
         stages=STAGES,
-        phase_titles=PHASE_TITLES,
         outcomes=matrix,
         tally=tally(matrix),
         answers=answer_tables(decision),
@@ -73,23 +97,10 @@ def render(
         arrivals=arrivals_groups(decision),
         arrivals_caption=CAPTION,
         counted=counted_notes(cells),
-        plain_name=plain_name,
-        names=configurations(decision, cells),
         limit_sentence=limit_sentence,
         flags=flag_rows(decision, cells),
         hardware=hardware_table(decision["metric"], cells),
         environment=environment_rows(decision["environment"]),
-        measured=measured_on(cells),
-        altered=altered,
-        version=__version__,
-        number=number,
-        percent=percent,
-        times=times,
-        policy=security_policy(*scripts.values()),
-        base_css=Markup(text_of("base.css")),
-        tables_css=Markup(text_of("tables.css")),
-        report_css=Markup(text_of("report.css")),
-        **{name: Markup(text) for name, text in scripts.items()},
     )
 
 

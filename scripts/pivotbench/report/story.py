@@ -79,7 +79,7 @@ def facts(decision: Decision) -> list[Fact]:
     question, found = Question.of(decision), []
     own = _own_row(decision)
     if own is not None:
-        found.append(Fact("Speed", f"{_bound(own)}{tok_s(own['mean_tok_s'])}", _metric_note(question)))
+        found.append(Fact("Speed", f"{_bound(own)}{tok_s(own['mean_tok_s'])}", metric_note(question)))
     margin = f"for all verdicts of a phase together; margin {percent(question.margin)}"
     found.append(Fact("Confidence", percent(question.confidence), margin))
     if own is not None:
@@ -97,7 +97,8 @@ def facts(decision: Decision) -> list[Fact]:
     return found
 
 
-def _metric_note(question: Question) -> str:
+def metric_note(question: Question) -> str:
+    """Return what the metric is, in few words: its workloads and the load that decides."""
     weighted = len(set(question.workloads.values())) > 1
     mix = names([f"{w} ×{weight:g}" if weighted else w for w, weight in question.workloads.items()])
     return f"{mix}, {question.load.removeprefix('with ')}"

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pivotbench.charts.figures import count, number, percent
+from pivotbench.charts.figures import count, number, percent, percent_interval
 from pivotbench.charts.ranking import Field, fields
+from pivotbench.decision.comparison import UNSETTLED
 from pivotbench.decision.loads.words import largest_load_words
 from pivotbench.evidence import CellFiles
 
@@ -38,8 +39,7 @@ def ranking_rows(field: Field, metric: Mapping[str, Any]) -> list[RankRow]:
         if compared.get("ratio"):
             distance = percent(compared["ratio"] - 1, signed=True)
             if interval:
-                low, high = (percent(bound - 1, signed=True) for bound in interval)
-                distance += f" ({low} to {high})"
+                distance += f" ({percent_interval(interval)})"
         rows.append(
             RankRow(
                 configuration=name,
@@ -59,7 +59,7 @@ def ranking_rows(field: Field, metric: Mapping[str, Any]) -> list[RankRow]:
 
 def rank_note(compared: Mapping[str, Any]) -> str:
     """Return why a comparison is open, and how many rounds would likely close it."""
-    notes = [compared["reason"]] if compared.get("reason") else []
+    notes = [compared["reason"]] if compared.get("reason") not in (None, UNSETTLED) else []
     if compared.get("rounds_needed"):
         notes.append(f"about {count(compared['rounds_needed'], 'more round')} would likely tell")
     return "; ".join(notes)
@@ -90,7 +90,8 @@ def speculation_tables(decision: Mapping[str, Any]) -> SpeculationTables:
     """
     groups: dict[Load, list[Mapping[str, Any]]] = {}
     for row in decision["speculation"]:
-        told = {**row, "reason": NUMBERS_FIRST.sub("", row["why"].removeprefix(f"{row['verdict']}: "))}
+        why = NUMBERS_FIRST.sub("", row["why"].removeprefix(f"{row['verdict']}: "))
+        told = {**row, "reason": why.removeprefix(f"{UNSETTLED}; ")}
         groups.setdefault((row["workload"], row["concurrency"], row["evidence"]), []).append(told)
     metric = decision["metric"]
 

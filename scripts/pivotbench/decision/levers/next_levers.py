@@ -72,7 +72,7 @@ def _same_terms(states: Sequence[Contest], comparisons: Sequence[Entry], spellin
     return lever(
         "serve all on the same terms",
         next(reason for reason in reasons if any(f" {flag}: " in reason for flag in flags)),
-        {"serve": dict.fromkeys(sorted(flags), max(s.load.concurrency for s in states))},
+        {"serve": dict.fromkeys(sorted(flags), max(s.demand.concurrency for s in states))},
         "the same pairs still not comparable",
     )
 

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from pivotbench.evidence import CellFiles
+from pivotbench.measurements import marks
 
 Run = Mapping[str, Any]
 
@@ -34,7 +35,7 @@ def under_arrivals(
         if cell.measured and (cell.phase, cell.configuration) in healthy:
             place = healthy.index((cell.phase, cell.configuration))
             for run in (cell.throughput or {})["runs"]:
-                if run.get("rate_per_second") is not None and not (run.get("client") or {}).get("bound"):
+                if run.get("rate_per_second") is not None and not marks(run)["client_bound"]:
                     loads.setdefault((run["workload"], run["rate_per_second"], place), []).append(run)
     return [
         {
@@ -65,13 +66,19 @@ def _pooled(runs: Sequence[Run]) -> dict[str, float | None]:
         "e2e_p99_seconds": _over(median, runs, "e2e_seconds", "p99"),
         "in_flight_peak": _over(max, runs, "open_loop", "in_flight", "peak"),
         "rounds": len(runs),
-        "rounds_sustained": sum(_is_sustained(run) for run in runs),
+        "rounds_sustained": sum(is_sustained(run) for run in runs),
     }
 
 
-def _is_sustained(run: Run) -> bool:
-    """Without figures the client gave up before the measured time: too many requests were in flight."""
-    return run["open_loop"] is not None and not run["open_loop"]["unsustainable"]
+def is_sustained(run: Run) -> bool:
+    """Return whether a run's requests in flight did not pile up; without a rate they cannot.
+
+    Without figures the client gave up before the measured time: too many requests were in flight.
+    """
+    if run.get("rate_per_second") is None:
+        return True
+    figures = run.get("open_loop")
+    return figures is not None and not figures["unsustainable"]
 
 
 def _over(pool: Callable[[list[float]], float], runs: Sequence[Run], *path: str) -> float | None:

@@ -1,4 +1,4 @@
-"""The shape of what decision.json says of loads: goodput, the best by load, crossings, the Pareto set."""
+"""The shape of what decision.json says of loads: goodput, the best by load, crossings, Pareto set, rates."""
 
 from __future__ import annotations
 
@@ -109,3 +109,21 @@ class ParetoPart(_Part):
     tpot_p50_seconds: float
     ttft_p50_seconds: float | None
     ttft_p99_seconds: float | None
+
+
+class OpenLoopPart(_Part):
+    """A configuration under a rate of arrivals: medians over its rounds; null where no run tells."""
+
+    phase: str
+    configuration: str
+    workload: str
+    rate_per_second: float = Field(description="arrivals asked for")
+    arrived_per_second: float | None = Field(description="in the measured time; random, so not just the rate")
+    completed_per_second: float | None
+    requests_lost: int = Field(description="failed, fell short or timed out, in all rounds")
+    ttft_p50_seconds: float | None = Field(description="latencies run from the intended send time")
+    ttft_p99_seconds: float | None
+    e2e_p99_seconds: float | None
+    in_flight_peak: int | None = Field(description="the highest of all rounds")
+    rounds: int
+    rounds_sustained: int = Field(description="rounds in which the requests in flight did not pile up")

@@ -26,9 +26,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pivotbench.decision.metric import LASTING, MetricValues, weighted_mean
+from pivotbench.decision.loads.arrivals import is_sustained
+from pivotbench.decision.metric import LASTING, MetricValues, unrankable, weighted_mean
 from pivotbench.evidence import CellFiles, load_in_words
 from pivotbench.latency_limits import LATENCIES, Goodput
+from pivotbench.measurements import marks
 
 Run = Mapping[str, Any]
 LOST = ("failed", "short", "timeout")
@@ -87,7 +89,7 @@ def largest_load(goodput: Goodput, runs: Iterable[Run]) -> Reading:
     """
     met: Run | None = None
     for run in sorted(runs, key=lambda run: goodput.load(run) or 0.0):
-        if reason := _unrankable(run):
+        if reason := unrankable([marks(run)]):
             return Reading(reason=reason)
         if not all(_is_told(run, latency, percentile) for latency, percentile, _ in goodput.limits):
             return Reading(reason=UNTOLD)
@@ -120,13 +122,6 @@ def _enter(
     value.unranked[round_] = next((why for why in LASTING if why in reasons), "; ".join(reasons))
 
 
-def _unrankable(run: Run) -> str | None:
-    """As metric.unrankable: client_bound, unanswered or None."""
-    if (run.get("client") or {}).get("bound"):
-        return "client_bound"
-    return "unanswered" if run.get("unanswered") else None
-
-
 def _between(goodput: Goodput, met: Run, missed: Run) -> Reading:
     """Return the point between two neighbouring loads at which the first limit is crossed.
 
@@ -145,7 +140,7 @@ def _between(goodput: Goodput, met: Run, missed: Run) -> Reading:
     else:
         share = min(-math.log(a) / math.log(b / a) for a, b in pairs)
         load, tok_s = (_power(a, b, share) for a, b in ((low, high), speeds))
-    return Reading(tok_s, load, between=not _sustained(missed))
+    return Reading(tok_s, load, between=not is_sustained(missed))
 
 
 def _misses(goodput: Goodput, run: Run) -> str:
@@ -156,7 +151,7 @@ def _misses(goodput: Goodput, run: Run) -> str:
             seconds = _seconds(run, latency, percentile)
             told = "of lost requests" if seconds is None else f"{seconds:.3g} s"
             found.append(f"{LATENCIES[latency]} {percentile} {told} (limit {limit:g} s)")
-    if not _sustained(run):
+    if not is_sustained(run):
         found.append("arrivals that piled up")
     return ", ".join(found)
 
@@ -177,13 +172,6 @@ def _seconds(run: Run, latency: str, percentile: str) -> float | None:
     """A percentile over all requests; None where it is that of a lost one."""
     seconds: float | None = run.get("all_requests", run)[latency][percentile]
     return seconds
-
-
-def _sustained(run: Run) -> bool:
-    if run.get("rate_per_second") is None:
-        return True
-    figures = run.get("open_loop")
-    return figures is not None and not figures["unsustainable"]
 
 
 def _tok_s(run: Run) -> float:

@@ -80,7 +80,7 @@ def loads(
             place,
             rounds,
             loads=len(others),
-            sent=fairness.load_of(rows, _workloads(rules, place), place[1]),
+            sent=fairness.demand_of(rows, _workloads(rules, place), place[1]),
             mute=bool(mute & _workloads(rules, place)),
             known=_known(speculation, place),
         )
@@ -147,7 +147,7 @@ def _explored(
     place: Place,
     rounds: Rounds,
     loads: int,
-    sent: fairness.Load,
+    sent: fairness.Demand,
     mute: bool,
     known: Mapping[tuple[str, str], Comparison],
 ) -> Load:
