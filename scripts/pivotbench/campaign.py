@@ -22,6 +22,7 @@ from pivotbench.cells import (
 from pivotbench.engines import engine_python, get_engine
 from pivotbench.engines.base import Engine, FlagCatalogue
 from pivotbench.errors import UserError
+from pivotbench.evidence import race_paths
 from pivotbench.files import canonical_json
 from pivotbench.installations import Installation, kept_flags, known_versions
 from pivotbench.machine.containers import image_identity
@@ -174,7 +175,7 @@ class Campaign:
     def check_stored(self) -> None:
         """Raise UserError where no race is stored: races say which of the stored cells are evidence."""
         races = self.results / "race"
-        if not any(races.glob("*.r*.json")):
+        if not race_paths(self.results):
             raise UserError(
                 f"{races}: no race files, so nothing tells which stored rounds are evidence; copy them with "
                 "the cells, or run the study without frozen=true"

@@ -14,7 +14,7 @@ from typing import Any
 
 from pivotbench.errors import UserError
 from pivotbench.files import fingerprint, sha256_of_file
-from pivotbench.results import STAGES, Stage
+from pivotbench.results import PHASES, STAGES, Stage
 from pivotbench.study import VERSION, Study
 from pivotbench.study.continuations import read_continuations
 from pivotbench.study.fields import WITHOUT_SPECULATION
@@ -23,7 +23,6 @@ from pivotbench.study.fields import WITHOUT_SPECULATION
 METHOD: dict[Stage, int] = {"launch": 1, "smoke": 3, "throughput": 4, "teardown": 1}
 
 BASELINE = WITHOUT_SPECULATION
-PHASES = ("backends", "speculative")
 
 
 @dataclass(frozen=True, order=True)

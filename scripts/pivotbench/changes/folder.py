@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pivotbench.decision.document import Decision
 from pivotbench.errors import UserError
-from pivotbench.evidence import CellFiles, evidence_folders, read_cell
+from pivotbench.evidence import CellFiles, evidence_folders, race_paths, read_cell
 from pivotbench.files import read_json
 from pivotbench.measurements import rows
 from pivotbench.results import DECISION_SCHEMA, STAGES
@@ -92,7 +92,7 @@ def read_pair(old: str | None, new: str | None) -> tuple[Results, Results]:
 def read_results(path: Path) -> Results:
     """Read one folder of results; raises UserError where a file of it is missing or damaged."""
     decision = _decision(path / "decision.json")
-    for race in sorted((path / "race").glob("*.r*.json")):
+    for race in race_paths(path):
         _json(race)
     try:
         folders = evidence_folders(path)
