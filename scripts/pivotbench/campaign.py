@@ -27,6 +27,7 @@ from pivotbench.files import canonical_json
 from pivotbench.installations import Installation, kept_flags, known_versions
 from pivotbench.machine.containers import image_identity
 from pivotbench.machine.host import describe
+from pivotbench.model.local import check_readable
 from pivotbench.preflight import known_kinds
 from pivotbench.provision import is_installed, model_path, pinned_version, requirements_file
 from pivotbench.results import STAGES, Stage
@@ -77,6 +78,11 @@ class Campaign:
     def model(self) -> str:
         """The model as the engine is given it: a path or a hub id."""
         return str(model_path(self.study.model))
+
+    def check_model(self) -> None:
+        """Check a model of the user's own on this machine; raises UserError, or OSError that names a file."""
+        if self.study.model.local_path is not None:
+            check_readable(self.study.model.local_path)
 
     @cached_property
     def kinds(self) -> frozenset[str]:

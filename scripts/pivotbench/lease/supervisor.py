@@ -23,7 +23,7 @@ from typing import Any
 
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import Engine
-from pivotbench.errors import UserError, write_fault
+from pivotbench.errors import UserError, file_fault
 from pivotbench.files import read_json
 from pivotbench.lease.contained import contained
 from pivotbench.lease.death import as_the_log_tells, death_reason
@@ -94,7 +94,7 @@ class Supervisor:
                 self._start_server()
                 self._watch()
         except Exception as error:
-            fault = write_fault(error) or "the supervisor broke"
+            fault = file_fault(error) or "the supervisor broke"
             self._fail("supervisor_failed", fault, tuple(traceback.format_exc().splitlines()[-5:]))
         finally:
             self._finish()
@@ -289,7 +289,7 @@ class Supervisor:
             shutil.rmtree(self.folder, ignore_errors=True)
         except OSError as error:
             # The stage that ordered the launch reads this, and tidies up.
-            print(f"error: {write_fault(error) or error}", file=sys.stderr, flush=True)
+            print(f"error: {file_fault(error) or error}", file=sys.stderr, flush=True)
         if self.server.guard is not None:
             self.server.guard.kill()
             self.server.guard.wait()
