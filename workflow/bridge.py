@@ -67,6 +67,7 @@ class Bridge:
     def __init__(self, workflow: Any, config: dict[str, Any]) -> None:
         self.workflow = workflow
         root = Path(workflow.basedir)
+        _check_records()
         options = _options(config)
         study = load_study(_study_path(options["study"], root))
         self.frozen: bool = options["frozen"]
@@ -123,6 +124,7 @@ class Bridge:
         if workflow.is_main_process and not workflow.dryrun:
             if workflow.non_local_exec:
                 refuse_two_runs()
+            self.campaign.results.mkdir(parents=True, exist_ok=True)
             sweep_stale()
             self._run_lock = _heal_locks(Path(".snakemake"))
         if not (self.frozen or any(self.compared) or workflow.subprocess_exec):
@@ -242,6 +244,14 @@ def _session(process: Identity) -> int | None:
         return os.getsid(process.pid)
     except ProcessLookupError:
         return None
+
+
+def _check_records() -> None:
+    """Raise UserError where Snakemake cannot keep its records, which even a dry run needs."""
+    records = Path.cwd() / ".snakemake"
+    place = records if records.is_dir() else records.parent
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise UserError(f"{place}: Snakemake keeps its records here, and you may not write: make it writable")
 
 
 def _options(config: dict[str, Any]) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def _unknown(study: Study, phase: str, configuration: str, name: str, known: Ite
 
 def launch_request(study: Study, cell: Cell) -> dict[str, Any]:
     """Return what the launch of a cell depends on; ``python`` is None for the engine Pivotbench installs."""
-    model = study.model
+    model, hosts = study.model, study.hosts
     return {
         "engine": study.engine,
         **installation_request(study, study.version_of(cell.configuration)),
@@ -112,7 +112,8 @@ def launch_request(study: Study, cell: Cell) -> dict[str, Any]:
         },
         "flags": flags_of(study, cell.phase, cell.configuration),
         "env": dict(study.env),
-        "gpus": study.hosts.gpus,
+        "gpus": hosts.gpus,
+        **({"numa": True} if hosts.numa else {}),
     }
 
 

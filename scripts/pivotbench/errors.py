@@ -44,9 +44,11 @@ def file_fault(error: BaseException) -> str | None:
 
 def _let_in(path: Path) -> str:
     """Return which mode keeps this user out: of a folder above, of the file, or of its folder."""
-    closed = next((p for p in reversed(path.absolute().parents) if not os.access(p, os.X_OK)), None)
-    if closed is not None:
-        return f"make {closed} searchable for you (chmod +x)"
+    for folder in reversed(path.absolute().parents):
+        if not os.path.lexists(folder):
+            break
+        if not os.access(folder, os.X_OK):
+            return f"make {folder} searchable for you (chmod +x)"
     if not os.path.lexists(path):
         there = next(p for p in path.absolute().parents if p.is_dir())
         return f"make {there} writable for you"

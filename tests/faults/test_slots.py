@@ -19,6 +19,7 @@ from pivotbench.lease.ensure import Server, ensure, final_record, stop
 from pivotbench.lease.locks import DeviceLocks, lock_folder
 from pivotbench.lease.occupants import Occupant, note, remains
 from pivotbench.lease.processes import Identity
+from pivotbench.lease.slot import complaints
 from pivotbench.lease.state import Record, live_launches
 from workflow.campaign import Folder
 
@@ -55,16 +56,20 @@ def squatter() -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
-def on_gpu(folder: Path, key: str, seconds: float = 30.0) -> Server | Record:
-    outcome = ensure(order(folder, key=key, gpus=1, slot_wait_seconds=seconds), quiet)
+def on_gpu(folder: Path, key: str, seconds: float = 30.0, *, numa: bool = False) -> Server | Record:
+    outcome = ensure(order(folder, key=key, gpus=1, numa=numa, slot_wait_seconds=seconds), quiet)
     if isinstance(outcome, Server):
         LEASED.append(outcome)
     return outcome
 
 
+def variable(server: Server, name: str) -> str:
+    environ = Path(f"/proc/{server.pids()[0]}/environ").read_text().split("\0")
+    return next(e for e in environ if e.startswith(f"{name}=")).partition("=")[2]
+
+
 def shown_devices(server: Server) -> str:
-    environ = Path(f"/proc/{server.pids()[0]}/environ").read_bytes().split(b"\0")
-    return next(e for e in environ if e.startswith(b"CUDA_VISIBLE_DEVICES=")).decode().partition("=")[2]
+    return variable(server, "CUDA_VISIBLE_DEVICES")
 
 
 def ended(server: Server, key: str) -> Record:
@@ -85,6 +90,83 @@ def test_two_servers_on_one_host_have_a_gpu_and_a_port_each(folder: Path) -> Non
     third = on_gpu(folder, "three", 0.5)
     assert isinstance(third, Record) and third.reason is not None
     assert third.reason["code"] == "slot_refused"
+
+
+@pytest.mark.usefixtures("host")
+def test_kernels_are_kept_for_a_slot_and_no_other_and_a_dead_ones_guard_holds_up_nobody(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
+    one, two = on_gpu(folder, "one"), on_gpu(folder, "two")
+    assert isinstance(one, Server) and isinstance(two, Server)
+    kept = variable(one, "TORCH_EXTENSIONS_DIR")
+    assert kept.startswith(str(folder / "cache"))
+    assert one.facts["slot"]["caches"]["TORCH_EXTENSIONS_DIR"] == kept
+    assert variable(two, "TORCH_EXTENSIONS_DIR") != kept
+    build = Path(kept) / "py311_cu130" / "kernel"
+    build.mkdir(parents=True)
+    (build / "kernel.so").write_text("compiled")
+    (build / "lock").write_text("")
+    ended(one, "one")
+    again = on_gpu(folder, "one")
+    assert isinstance(again, Server) and again.gpus() == [ONE]
+    assert variable(again, "TORCH_EXTENSIONS_DIR") == kept
+    assert [path.name for path in build.iterdir()] == ["kernel.so"]
+
+
+@pytest.mark.usefixtures("host")
+def test_a_cache_that_cannot_be_written_keeps_no_server_from_its_slot(
+    folder: Path,
+) -> None:
+    (folder / "cache").write_text("a file")
+    server = on_gpu(folder, "one")
+    assert isinstance(server, Server)
+    [line] = complaints(server.facts["slot"])
+    assert line.startswith("kernel caches are not kept for this slot alone: ") and str(folder) in line
+    assert server.facts["slot"]["caches"] == {}
+
+
+def sysfs(folder: Path, nodes: dict[int, int | None], cpus: dict[int, str]) -> Path:
+    """A /sys in which the n-th GPU is on a node, None for one that is not told, and nodes have processors."""
+    for number, node in nodes.items():
+        device = folder / "sys" / "bus" / "pci" / "devices" / f"0000:{number:02x}:00.0"
+        device.mkdir(parents=True)
+        (device / "numa_node").write_text(f"{-1 if node is None else node}\n")
+    for node, listed in cpus.items():
+        place = folder / "sys" / "devices" / "system" / "node" / f"node{node}"
+        place.mkdir(parents=True)
+        (place / "cpulist").write_text(f"{listed}\n")
+    return folder / "sys"
+
+
+@pytest.mark.usefixtures("host")
+def test_a_server_is_bound_to_the_node_of_its_gpu_where_that_is_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *_, last = sorted(os.sched_getaffinity(0)) * 2
+    tree = sysfs(folder, {1: 0, 2: 77}, {0: str(first), 77: str(last)})
+    monkeypatch.setenv("PIVOTBENCH_TEST_SYSFS", str(tree))
+    free, bound = on_gpu(folder, "free"), on_gpu(folder, "bound", numa=True)
+    assert isinstance(free, Server) and isinstance(bound, Server)
+    assert "numa" not in free.facts["slot"]
+    told = bound.facts["slot"]["numa"]
+    # No machine of the tests has a node 77: its processors are bound, its memory cannot be.
+    assert (told["nodes"], told["cpus"], told["memory"]) == ([77], str(last), False)
+    assert complaints(bound.facts["slot"]) == [told["why"]]
+    assert {os.sched_getaffinity(pid) == {last} for pid in bound.pids()} == {True}
+    assert os.sched_getaffinity(free.pids()[0]) == os.sched_getaffinity(0)
+
+
+@pytest.mark.usefixtures("host")
+def test_where_the_host_tells_no_node_the_server_runs_unbound_and_a_line_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIVOTBENCH_TEST_SYSFS", str(sysfs(folder, {1: None, 2: None}, {})))
+    server = on_gpu(folder, "guest", numa=True)
+    assert isinstance(server, Server)
+    why = "hosts.numa: the server is not bound: the host tells no NUMA node of the GPU at 0000:01:00.0"
+    assert complaints(server.facts["slot"]) == [why]
+    assert os.sched_getaffinity(server.pids()[0]) == os.sched_getaffinity(0)
 
 
 def test_beside_a_leak_nothing_is_launched_and_the_leak_is_named(

@@ -80,6 +80,7 @@ class LlamaCpp:
     package: str = "xllamacpp"
     companions: tuple[str, ...] = ()
     reserved_flags: frozenset[str] = frozenset({"model", "alias", "host", "port"})
+    slot_caches: Mapping[str, str] = {}
     simulates: str | None = None
     spelling: Spelling = LLAMACPP_SPELLING
 

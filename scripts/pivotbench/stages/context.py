@@ -98,6 +98,7 @@ class Context:
             flags=self.request["flags"],
             env=self.request["env"],
             gpus=self.request["gpus"],
+            numa=self.request.get("numa", False),
             log=str(log),
             record=str(record_path(self.logs, launch_id)),
             launch_timeout_seconds=self.host["launch_timeout_seconds"],
