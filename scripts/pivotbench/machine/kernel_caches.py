@@ -6,7 +6,7 @@ CUDA's own is locked by the driver. Three kinds are not, and those an engine nam
 
 - PyTorch's extensions are guarded by a file that is there or not. A server that is killed while it compiles
   leaves it, and every later one waits for ever (https://github.com/pytorch/pytorch/issues/189245).
-- TVM's and SGLang's modules are loaded by the first who finds the file, be it half-written by another server.
+- TVM's and SGLang's modules may be found, and loaded, while another server still writes them.
 - FlashInfer lets one server at a time compile a module, so that one's launch would be timed by the other's.
 
 The folder is one of the slot (the set of GPUs) and not of the launch: compiling takes minutes, and whoever
