@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -243,14 +244,20 @@ def test_locks_are_open_to_every_user_whatever_the_umask(
     assert (lock_folder() / "cpu.lock").stat().st_mode & 0o777 == 0o666
 
 
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A folder that every user may enter; pytest closes its own to others whenever it starts."""
+    with tempfile.TemporaryDirectory(prefix="pivotbench-users-") as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can run a campaign as another user")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv (Debian: util-linux) is not here")
-def test_two_users_share_a_slot_without_harm(tmp_path: Path) -> None:
+def test_two_users_share_a_slot_without_harm(open_to_all: Path) -> None:
+    tmp_path = open_to_all
     campaigns = [Folder.create(tmp_path / name) for name in ("root", "nobody")]
     cell = "results/small/backends/good/r1/teardown.json"
-    for folder in (tmp_path, *tmp_path.parents):
-        if str(folder) not in ("/", "/tmp"):
-            folder.chmod(folder.stat().st_mode | 0o711)
     # Nobody may read this Python and this folder of the tests wherever they lie, and write to neither.
     as_nobody = [
         *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
