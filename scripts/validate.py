@@ -13,6 +13,7 @@ def main() -> None:
     parser.add_argument("--study", required=True, type=Path)
     asked = parser.parse_args()
     campaign = campaign_of(asked.study)
+    campaign.check_model()
     study, catalogues = campaign.study, campaign.catalogues()
     check_flags(study, catalogues, campaign.engine.reserved_flags)
     warnings = check_conflicts(study, catalogues, campaign.kinds)

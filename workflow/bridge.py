@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
 import platform
@@ -12,14 +13,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from cluster import refuse_two_runs, speak_for_slurm
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
 from pivotbench.changes.folder import read_pair
 from pivotbench.damage import damaged_files
-from pivotbench.errors import UserError
+from pivotbench.errors import UserError, file_fault
 from pivotbench.files import read_json
 from pivotbench.lease.ensure import stop
 from pivotbench.lease.processes import Identity, descendants, send
@@ -32,39 +33,61 @@ from pivotbench.stages.context import OWNER_VARIABLE
 from pivotbench.study import check_conflicts, check_flags, check_secrets, load_study
 from pivotbench.summary.text import terminal_summary
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 CONFIG_KEYS = ("study", "frozen", "retry", "old", "new")
 _DEFAULT = object()
+
+
+def one_line(function: Callable[P, R]) -> Callable[P, R]:
+    """Have a function that Snakemake calls end the run in one line where the user has something to mend.
+
+    Snakemake itself would show where in this code it was noticed.
+    """
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except UserError as error:
+            sys.exit(f"error: {error}")
+        except OSError as error:
+            if (fault := file_fault(error)) is None:
+                raise
+            sys.exit(f"error: {fault}")
+
+    return wrapped
 
 
 class Bridge:
     """One Snakemake process at work on one study."""
 
+    @one_line
     def __init__(self, workflow: Any, config: dict[str, Any]) -> None:
         self.workflow = workflow
         root = Path(workflow.basedir)
-        try:
-            options = _options(config)
-            study = load_study(_study_path(options["study"], root))
-            self.frozen: bool = options["frozen"]
-            self.compared: tuple[str, str] = options["compared"]
-            self.campaign = Campaign(
-                study=study,
-                root=root,
-                retry_all=options["retry"] == "all",
-            )
-            if not self.frozen:
-                check_secrets(study)
-            catalogues = self.campaign.catalogues()
-            check_flags(study, catalogues, self.campaign.engine.reserved_flags)
-            if self.frozen and not any(self.compared):
-                self.campaign.check_stored()
-            if any(self.compared) and not workflow.subprocess_exec:
-                read_pair(*self.compared)
-            elif catalogues and not (self.frozen or workflow.subprocess_exec):
-                for line in check_conflicts(study, catalogues, self.campaign.kinds):
-                    print(f"warning: {line}", file=sys.stderr)
-        except UserError as error:
-            sys.exit(f"error: {error}")
+        _check_records()
+        options = _options(config)
+        study = load_study(_study_path(options["study"], root))
+        self.frozen: bool = options["frozen"]
+        self.compared: tuple[str, str] = options["compared"]
+        self.campaign = Campaign(
+            study=study,
+            root=root,
+            retry_all=options["retry"] == "all",
+        )
+        if not self.frozen:
+            check_secrets(study)
+        catalogues = self.campaign.catalogues()
+        check_flags(study, catalogues, self.campaign.engine.reserved_flags)
+        if self.frozen and not any(self.compared):
+            self.campaign.check_stored()
+        if any(self.compared) and not workflow.subprocess_exec:
+            read_pair(*self.compared)
+        elif catalogues and not (self.frozen or workflow.subprocess_exec):
+            for line in check_conflicts(study, catalogues, self.campaign.kinds):
+                print(f"warning: {line}", file=sys.stderr)
         self.owner = str(Identity.own())
         if workflow.is_main_process or OWNER_VARIABLE not in os.environ:
             # A job in a process of its own belongs to the run that started it.
@@ -76,6 +99,7 @@ class Bridge:
         self._races: dict[Path, tuple[tuple[int, int, int], Any]] = {}
         self._run_lock: Any = None
 
+    @one_line
     def settle(self) -> None:
         """Once, when Snakemake knows what it is to do: heal what a killed run left behind.
 
@@ -99,12 +123,12 @@ class Bridge:
         settings.rerun_triggers = frozenset(t for t in settings.rerun_triggers if t.name != "INPUT")
         if workflow.is_main_process and not workflow.dryrun:
             if workflow.non_local_exec:
-                try:
-                    refuse_two_runs()
-                except UserError as error:
-                    sys.exit(f"error: {error}")
+                refuse_two_runs()
+            self.campaign.results.mkdir(parents=True, exist_ok=True)
             sweep_stale()
             self._run_lock = _heal_locks(Path(".snakemake"))
+        if not (self.frozen or any(self.compared) or workflow.subprocess_exec):
+            self.campaign.check_model()
         if workflow.is_main_process:
             for path in damaged_files(self.campaign.results):
                 workflow.dag.forcefiles.add(str(path))
@@ -113,13 +137,11 @@ class Bridge:
             # Each checkpoint that Snakemake has to wait for costs it several walks over the whole graph.
             self.standing = standing_races(self.campaign)
 
+    @one_line
     def need_two_folders(self) -> None:
         """End the run where a comparison was asked for and its folders were not named."""
         if not all(self.compared):
-            try:
-                read_pair(*self.compared)
-            except UserError as error:
-                sys.exit(f"error: {error}")
+            read_pair(*self.compared)
 
     def start(self) -> None:
         """From now on, end running stages at once when this run is told to end; listen to the scheduler.
@@ -186,6 +208,7 @@ class Bridge:
                     self._unreadable.add(file)
         return there
 
+    @one_line
     def finish(self) -> None:
         """End this run's servers; say the decision where one was made."""
         if self.workflow.dryrun or not self.workflow.is_main_process:
@@ -221,6 +244,14 @@ def _session(process: Identity) -> int | None:
         return os.getsid(process.pid)
     except ProcessLookupError:
         return None
+
+
+def _check_records() -> None:
+    """Raise UserError where Snakemake cannot keep its records, which even a dry run needs."""
+    records = Path.cwd() / ".snakemake"
+    place = records if records.is_dir() else records.parent
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise UserError(f"{place}: Snakemake keeps its records here, and you may not write: make it writable")
 
 
 def _options(config: dict[str, Any]) -> dict[str, Any]:

@@ -22,10 +22,12 @@ from pivotbench.cells import (
 from pivotbench.engines import engine_python, get_engine
 from pivotbench.engines.base import Engine, FlagCatalogue
 from pivotbench.errors import UserError
+from pivotbench.evidence import race_paths
 from pivotbench.files import canonical_json
 from pivotbench.installations import Installation, kept_flags, known_versions
 from pivotbench.machine.containers import image_identity
 from pivotbench.machine.host import describe
+from pivotbench.model.local import check_readable
 from pivotbench.preflight import known_kinds
 from pivotbench.provision import is_installed, model_path, pinned_version, requirements_file
 from pivotbench.results import STAGES, Stage
@@ -76,6 +78,11 @@ class Campaign:
     def model(self) -> str:
         """The model as the engine is given it: a path or a hub id."""
         return str(model_path(self.study.model))
+
+    def check_model(self) -> None:
+        """Check a model of the user's own on this machine; raises UserError, or OSError that names a file."""
+        if self.study.model.local_path is not None:
+            check_readable(self.study.model.local_path)
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -174,7 +181,7 @@ class Campaign:
     def check_stored(self) -> None:
         """Raise UserError where no race is stored: races say which of the stored cells are evidence."""
         races = self.results / "race"
-        if not any(races.glob("*.r*.json")):
+        if not race_paths(self.results):
             raise UserError(
                 f"{races}: no race files, so nothing tells which stored rounds are evidence; copy them with "
                 "the cells, or run the study without frozen=true"

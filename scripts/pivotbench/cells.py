@@ -14,7 +14,7 @@ from typing import Any
 
 from pivotbench.errors import UserError
 from pivotbench.files import fingerprint, sha256_of_file
-from pivotbench.results import STAGES, Stage
+from pivotbench.results import PHASES, STAGES, Stage
 from pivotbench.study import VERSION, Study
 from pivotbench.study.continuations import read_continuations
 from pivotbench.study.fields import WITHOUT_SPECULATION
@@ -23,7 +23,6 @@ from pivotbench.study.fields import WITHOUT_SPECULATION
 METHOD: dict[Stage, int] = {"launch": 1, "smoke": 3, "throughput": 4, "teardown": 1}
 
 BASELINE = WITHOUT_SPECULATION
-PHASES = ("backends", "speculative")
 
 
 @dataclass(frozen=True, order=True)
@@ -101,7 +100,7 @@ def _unknown(study: Study, phase: str, configuration: str, name: str, known: Ite
 
 def launch_request(study: Study, cell: Cell) -> dict[str, Any]:
     """Return what the launch of a cell depends on; ``python`` is None for the engine Pivotbench installs."""
-    model = study.model
+    model, hosts = study.model, study.hosts
     return {
         "engine": study.engine,
         **installation_request(study, study.version_of(cell.configuration)),
@@ -113,7 +112,8 @@ def launch_request(study: Study, cell: Cell) -> dict[str, Any]:
         },
         "flags": flags_of(study, cell.phase, cell.configuration),
         "env": dict(study.env),
-        "gpus": study.hosts.gpus,
+        "gpus": hosts.gpus,
+        **({"numa": True} if hosts.numa else {}),
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pivotbench.campaign import Campaign
-from pivotbench.errors import UserError, write_fault
+from pivotbench.errors import UserError, file_fault
 from pivotbench.study import load_study
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def run(main: Callable[[], None]) -> None:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     except OSError as error:
-        if (fault := write_fault(error)) is None:
+        if (fault := file_fault(error)) is None:
             raise
         print(f"error: {fault}", file=sys.stderr)
         sys.exit(2)

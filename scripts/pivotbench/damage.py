@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from pivotbench.evidence import race_paths
+
 PARQUET = b"PAR1"
 # Without these a file of the name is none of ours.
 RACE_KEYS = frozenset({"round", "ended", "evidence"})
@@ -16,9 +18,8 @@ OTHER_KEYS = frozenset({"schema"})
 
 def damaged_files(results: Path) -> list[Path]:
     """Return the races, tables and decisions in ``results/<study>`` that no reader could make sense of."""
-    races = sorted((results / "race").glob("*.r*.json"))
     single = [results / name for name in ("environment.json", "decision.json", "measurements.parquet")]
-    return [path for path in [*races, *single] if path.is_file() and not _whole(path)]
+    return [path for path in [*race_paths(results), *single] if path.is_file() and not _whole(path)]
 
 
 def _whole(path: Path) -> bool:

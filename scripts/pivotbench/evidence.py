@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.errors import UserError
-from pivotbench.results import STAGES, Reason, Stage
+from pivotbench.results import PHASES, STAGES, Reason, Stage
 from pivotbench.stage_files import read_stage
 
 StageFile = dict[str, Any]
@@ -72,9 +72,18 @@ class CellFiles:
         return None if launch_id is None else str(launch_id)
 
 
+_ROUND = re.compile(r"r([1-9][0-9]*)")
+_RACE = re.compile(rf"({'|'.join(PHASES)})\.r[1-9][0-9]*\.json")
+
+
+def is_cell(folder: Path) -> bool:
+    """Return whether a folder has the name of a cell's; beside them may lie copies and other things."""
+    return _ROUND.fullmatch(folder.name) is not None and folder.is_dir()
+
+
 def read_cell(folder: Path) -> CellFiles:
     """Read the cell in ``.../<phase>/<configuration>/r<n>``; raises UserError for another kind of path."""
-    match = re.fullmatch(r"r([1-9][0-9]*)", folder.name)
+    match = _ROUND.fullmatch(folder.name)
     if match is None:
         raise UserError(f"{folder}: not a cell; expected <phase>/<configuration>/r<n>")
     return CellFiles(
@@ -83,6 +92,11 @@ def read_cell(folder: Path) -> CellFiles:
         round=int(match[1]),
         **{stage: read_stage(folder / f"{stage}.json") for stage in STAGES},
     )
+
+
+def race_paths(results: Path) -> list[Path]:
+    """Return the races stored in ``results/<study>``, whatever else lies beside them."""
+    return sorted(path for path in (results / "race").glob("*.json") if _RACE.fullmatch(path.name))
 
 
 def evidence_folders(results: Path, decision: Mapping[str, Any]) -> list[Path]:

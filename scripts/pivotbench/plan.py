@@ -8,11 +8,15 @@ from statistics import mean
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell, launch_request
 from pivotbench.charts.figures import NO_BREAK, seconds
+from pivotbench.cluster.walltime import cell_minutes
 from pivotbench.decision.cost import server_seconds
-from pivotbench.evidence import read_cell
+from pivotbench.durations import measured_seconds
+from pivotbench.evidence import is_cell, read_cell
 from pivotbench.installations import known_versions
 from pivotbench.machine.gpu import visible_gpus
+from pivotbench.pace import SLOW_TOKEN_SECONDS
 from pivotbench.preflight import preflight
+from pivotbench.results import PHASES
 
 
 def plan(campaign: Campaign) -> list[str]:
@@ -72,15 +76,29 @@ def _time(campaign: Campaign) -> str:
     study = campaign.study
     cells = sum(_contenders(campaign, phase) for phase in campaign.phases)
     counts = (cells * study.decision.rounds.min, cells * study.decision.rounds.max)
-    took = [server_seconds(read_cell(path)) for path in sorted(campaign.results.glob("*/*/r[1-9]*"))]
-    if any(took):
-        each = mean(filter(None, took))
+    if took := list(_whole_cells(campaign)):
+        each = mean(took)
         whole = _range(*(_span(each * count) for count in counts))
         return f"time: about {_span(each)} a cell, as those here took; {whole} in all"
-    paces = sum(len(w.concurrency) + len(w.rate) for w in study.throughput.workloads.values())
-    each = paces * study.throughput.seconds
-    whole = _range(*(_span(each * count) for count in counts))
-    return f"time: {_span(each)} a cell are measured, {whole} in all; launch, smoke test, warm-up come on top"
+    least, most = measured_seconds(study)
+    each_in_words = _range(_span(least), _span(most))
+    whole = _range(_span(least * counts[0]), _span(most * counts[1]))
+    slow = "" if least == most else f", the longer at {1 / SLOW_TOKEN_SECONDS:g} tok/s a stream"
+    return (
+        f"time: {each_in_words} a cell are measured{slow}; {whole} in all; launch, smoke test, warm-up come "
+        f"on top, and a cluster is asked for {_span(60 * cell_minutes(study))} a cell"
+    )
+
+
+def _whole_cells(campaign: Campaign) -> Iterator[float]:
+    """Yield the seconds of each stored cell that was measured to its end; a crash tells of no other cell."""
+    for phase in PHASES:
+        for folder in sorted((campaign.results / phase).glob("*/r*")):
+            if not is_cell(folder):
+                continue
+            cell = read_cell(folder)
+            if cell.measured and cell.failure is None and cell.teardown is not None:
+                yield server_seconds(cell)
 
 
 def _range(least: object, most: object) -> str:

@@ -85,13 +85,18 @@ def redacted_log_line(line: str, secrets: Sequence[str]) -> str:
 
 
 def redact_log(path: Path, secrets: Sequence[str]) -> None:
-    """Take secrets, and what looks like one, out of a finished log; a log without any is left as it is."""
+    """Take secrets, and what looks like one, out of a finished log; a log without any is left as it is.
+
+    From then on others may read it as they may read the files beside it.
+    """
     clean = _cleaner(secrets)
     try:
         with path.open("rb") as log:
             if any(clean(block) is not block for block in _blocks(log)):
                 log.seek(0)
                 write_bytes(path, b"".join(map(clean, _blocks(log))))
+        # As a new file in this folder: a folder's own mode tells the umask it was made under.
+        path.chmod(path.parent.stat().st_mode & 0o666)
     except FileNotFoundError:
         return
     except OSError:

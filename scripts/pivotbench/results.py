@@ -18,6 +18,7 @@ SCHEMA_VERSION = 1
 DECISION_SCHEMA = "pivotbench/decision/4"
 
 Stage = Literal["launch", "smoke", "throughput", "teardown"]
+PHASES = ("backends", "speculative")
 STAGES: tuple[Stage, ...] = ("launch", "smoke", "throughput", "teardown")
 Status = Literal["ok", "failed", "skipped"]
 ReasonKind = Literal["deterministic", "transient"]

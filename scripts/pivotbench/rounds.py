@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.campaign import Campaign
-from pivotbench.cells import PHASES, Cell
+from pivotbench.cells import Cell
 from pivotbench.damage import RACE_KEYS
 from pivotbench.errors import UserError
 from pivotbench.files import read_json
+from pivotbench.results import PHASES
 
 Race = dict[str, Any]
 ReadRace = Callable[[str, int], Race | None]

@@ -9,7 +9,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from pivotbench.errors import UserError
 from pivotbench.files import read_json
@@ -87,6 +95,28 @@ class _Requests(BaseModel):
     completed: int
 
 
+class _Counted(_Requests):
+    failed: int
+    short: int
+    timeout: int
+
+
+class _Latency(BaseModel):
+    p50: float | None
+    p99: float | None
+
+
+class _InFlight(BaseModel):
+    peak: int
+
+
+class _OpenLoop(BaseModel):
+    arrivals_per_second: float | None
+    completed_per_second: float | None
+    in_flight: _InFlight | None
+    unsustainable: bool
+
+
 class _Run(BaseModel):
     workload: str
     kind: Literal["text", "synthetic"]
@@ -96,8 +126,30 @@ class _Run(BaseModel):
     output_tokens: dict[str, Any]
 
 
+class _RunAtARate(_Run):
+    """Without ``open_loop`` too many requests were in flight."""
+
+    rate_per_second: float
+    open_loop: _OpenLoop | None
+    ttft_seconds: _Latency
+    e2e_seconds: _Latency
+    requests: _Counted
+
+
+_TAGS = ("closed loop", "open loop")
+
+
+def _loop(run: Any) -> str:
+    return _TAGS[isinstance(run, dict) and run.get("rate_per_second") is not None]
+
+
+_AnyRun = Annotated[
+    Annotated[_Run, Tag(_TAGS[0])] | Annotated[_RunAtARate, Tag(_TAGS[1])], Discriminator(_loop)
+]
+
+
 class _Throughput(_StageFile):
-    runs: list[_Run] = Field(default_factory=list)
+    runs: list[_AnyRun] = Field(default_factory=list)
 
 
 _MODELS: dict[Stage, type[_StageFile]] = {
@@ -130,7 +182,7 @@ def load_stage(path: Path) -> dict[str, Any]:
         _MODELS[stage].model_validate(data, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
+        where = ".".join(str(part) for part in first["loc"] if part not in _TAGS) or "the file"
         raise UserError(f"{path}: damaged: {where}: {first['msg'].lower()}") from None
     return data
 

@@ -72,6 +72,9 @@ def test_a_cell_is_one_job_with_the_studys_gpus_and_time(folder: PodFolder) -> N
     [container] = pod["containers"]
     assert container["resources"]["limits"] == {"nvidia.com/gpu": "1", "memory": "300M"}
     assert container["workingDir"] == str(folder.path)
+    # Keys come to a cell from a Secret alone, where there is one: a manifest holds none.
+    assert container["envFrom"] == [{"secretRef": {"name": "pivotbench-secrets", "optional": True}}]
+    assert [entry["name"] for entry in container["env"]] == ["PIVOTBENCH_CACHE"]
     launch = json.loads((folder.cell("good") / "launch.json").read_text())
     assert [gpu["name"] for gpu in launch["environment"]["gpus"]] == ["Paper GPU"]
 

@@ -17,7 +17,13 @@ RELEASE_SECONDS = 10.0
 
 
 def order(
-    folder: Path, *script: str, key: str = "cell", owner: str | None = None, gpus: int = 0, **limits: float
+    folder: Path,
+    *script: str,
+    key: str = "cell",
+    owner: str | None = None,
+    gpus: int = 0,
+    numa: bool = False,
+    **limits: float,
 ) -> LaunchOrder:
     launch_id = new_launch_id()
     logs = folder / "logs"
@@ -32,6 +38,7 @@ def order(
         flags=flags | ({"script": list(script)} if script else {}),
         env={},
         gpus=gpus,
+        numa=numa,
         log=str(logs / "launch.log"),
         record=str(record_path(logs, launch_id)),
         launch_timeout_seconds=limits.get("launch_timeout_seconds", 20.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -95,11 +96,11 @@ def watchers(folder: Path, server: Server) -> list[str]:
     handle = read_handle(folder / "locks" / "launches" / server.launch_id)
     assert handle is not None
     needle = f"{server.launch_id}\0{handle.supervisor}".encode()
-    guards = [
-        Identity.of(int(entry.name))
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and needle in (entry / "cmdline").read_bytes()
-    ]
+    guards = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            if entry.name.isdigit() and needle in (entry / "cmdline").read_bytes():
+                guards.append(Identity.of(int(entry.name)))
     return [handle.supervisor, *(str(guard) for guard in guards if guard)]
 
 

@@ -17,6 +17,7 @@ from pivotbench.engines.base import Command
 from pivotbench.lease.contained import contained
 from pivotbench.lease.ensure import Server, ensure, final_record, stop
 from pivotbench.lease.processes import Identity
+from pivotbench.lease.slot import Slot
 from pivotbench.lease.state import Record
 from pivotbench.machine.containers import Container
 from pivotbench.redaction import REDACTED, redact_log, redacted, redacted_log_line, secrets_of
@@ -70,12 +71,15 @@ def test_a_server_gets_the_secret_by_its_environment_alone(folder: Path) -> None
     assert isinstance(server, Server)
     try:
         assert any(SECRET in said for said in of_processes(server, "environ"))
+        log = folder / "logs" / "launch.log"
+        assert log.stat().st_mode & 0o777 == 0o600, "until it has been cleaned"
         assert not any(SECRET in said for said in of_processes(server, "cmdline"))
         assert not any(SECRET in text for text in texts(folder).values())
     finally:
         server.release()
     stop(key="cell", owner=str(Identity.own()))
     assert final_record(server) is not None
+    assert log.stat().st_mode & 0o777 == 0o666 & log.parent.stat().st_mode
     assert not any(SECRET in text for text in texts(folder).values())
 
 
@@ -83,7 +87,7 @@ def test_a_container_gets_the_secret_by_name(folder: Path) -> None:
     command = Command(study=("python3", "-m", "server"), added=())
     asked = replace(order(folder), secrets=["MY_LICENCE"])
     for runtime in ("docker", "apptainer"):
-        run = contained(asked, Container(runtime, "image:1"), command, {}, [])  # type: ignore[arg-type]
+        run = contained(asked, Container(runtime, "image:1"), command, Slot(), {}, [])  # type: ignore[arg-type]
         assert SECRET in run.environment.values()
         assert SECRET not in " ".join([*run.argv, *run.shown])
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from pivotbench.lease.ensure import Server, ensure, final_record, stop
 from pivotbench.lease.locks import DeviceLocks, lock_folder
 from pivotbench.lease.occupants import Occupant, note, remains
 from pivotbench.lease.processes import Identity
+from pivotbench.lease.slot import complaints
 from pivotbench.lease.state import Record, live_launches
 from pivotbench.results import STAGES
 from workflow.campaign import Folder
@@ -58,16 +60,20 @@ def squatter() -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
-def on_gpu(folder: Path, key: str, seconds: float = 30.0) -> Server | Record:
-    outcome = ensure(order(folder, key=key, gpus=1, slot_wait_seconds=seconds), quiet)
+def on_gpu(folder: Path, key: str, seconds: float = 30.0, *, numa: bool = False) -> Server | Record:
+    outcome = ensure(order(folder, key=key, gpus=1, numa=numa, slot_wait_seconds=seconds), quiet)
     if isinstance(outcome, Server):
         LEASED.append(outcome)
     return outcome
 
 
+def variable(server: Server, name: str) -> str:
+    environ = Path(f"/proc/{server.pids()[0]}/environ").read_text().split("\0")
+    return next(e for e in environ if e.startswith(f"{name}=")).partition("=")[2]
+
+
 def shown_devices(server: Server) -> str:
-    environ = Path(f"/proc/{server.pids()[0]}/environ").read_bytes().split(b"\0")
-    return next(e for e in environ if e.startswith(b"CUDA_VISIBLE_DEVICES=")).decode().partition("=")[2]
+    return variable(server, "CUDA_VISIBLE_DEVICES")
 
 
 def ended(server: Server, key: str) -> Record:
@@ -88,6 +94,83 @@ def test_two_servers_on_one_host_have_a_gpu_and_a_port_each(folder: Path) -> Non
     third = on_gpu(folder, "three", 0.5)
     assert isinstance(third, Record) and third.reason is not None
     assert third.reason["code"] == "slot_refused"
+
+
+@pytest.mark.usefixtures("host")
+def test_kernels_are_kept_for_a_slot_and_no_other_and_a_dead_ones_guard_holds_up_nobody(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
+    one, two = on_gpu(folder, "one"), on_gpu(folder, "two")
+    assert isinstance(one, Server) and isinstance(two, Server)
+    kept = variable(one, "TORCH_EXTENSIONS_DIR")
+    assert kept.startswith(str(folder / "cache"))
+    assert one.facts["slot"]["caches"]["TORCH_EXTENSIONS_DIR"] == kept
+    assert variable(two, "TORCH_EXTENSIONS_DIR") != kept
+    build = Path(kept) / "py311_cu130" / "kernel"
+    build.mkdir(parents=True)
+    (build / "kernel.so").write_text("compiled")
+    (build / "lock").write_text("")
+    ended(one, "one")
+    again = on_gpu(folder, "one")
+    assert isinstance(again, Server) and again.gpus() == [ONE]
+    assert variable(again, "TORCH_EXTENSIONS_DIR") == kept
+    assert [path.name for path in build.iterdir()] == ["kernel.so"]
+
+
+@pytest.mark.usefixtures("host")
+def test_a_cache_that_cannot_be_written_keeps_no_server_from_its_slot(
+    folder: Path,
+) -> None:
+    (folder / "cache").write_text("a file")
+    server = on_gpu(folder, "one")
+    assert isinstance(server, Server)
+    [line] = complaints(server.facts["slot"])
+    assert line.startswith("kernel caches are not kept for this slot alone: ") and str(folder) in line
+    assert server.facts["slot"]["caches"] == {}
+
+
+def sysfs(folder: Path, nodes: dict[int, int | None], cpus: dict[int, str]) -> Path:
+    """A /sys in which the n-th GPU is on a node, None for one that is not told, and nodes have processors."""
+    for number, node in nodes.items():
+        device = folder / "sys" / "bus" / "pci" / "devices" / f"0000:{number:02x}:00.0"
+        device.mkdir(parents=True)
+        (device / "numa_node").write_text(f"{-1 if node is None else node}\n")
+    for node, listed in cpus.items():
+        place = folder / "sys" / "devices" / "system" / "node" / f"node{node}"
+        place.mkdir(parents=True)
+        (place / "cpulist").write_text(f"{listed}\n")
+    return folder / "sys"
+
+
+@pytest.mark.usefixtures("host")
+def test_a_server_is_bound_to_the_node_of_its_gpu_where_that_is_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *_, last = sorted(os.sched_getaffinity(0)) * 2
+    tree = sysfs(folder, {1: 0, 2: 77}, {0: str(first), 77: str(last)})
+    monkeypatch.setenv("PIVOTBENCH_TEST_SYSFS", str(tree))
+    free, bound = on_gpu(folder, "free"), on_gpu(folder, "bound", numa=True)
+    assert isinstance(free, Server) and isinstance(bound, Server)
+    assert "numa" not in free.facts["slot"]
+    told = bound.facts["slot"]["numa"]
+    # No machine of the tests has a node 77: its processors are bound, its memory cannot be.
+    assert (told["nodes"], told["cpus"], told["memory"]) == ([77], str(last), False)
+    assert complaints(bound.facts["slot"]) == [told["why"]]
+    assert {os.sched_getaffinity(pid) == {last} for pid in bound.pids()} == {True}
+    assert os.sched_getaffinity(free.pids()[0]) == os.sched_getaffinity(0)
+
+
+@pytest.mark.usefixtures("host")
+def test_where_the_host_tells_no_node_the_server_runs_unbound_and_a_line_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIVOTBENCH_TEST_SYSFS", str(sysfs(folder, {1: None, 2: None}, {})))
+    server = on_gpu(folder, "guest", numa=True)
+    assert isinstance(server, Server)
+    why = "hosts.numa: the server is not bound: the host tells no NUMA node of the GPU at 0000:01:00.0"
+    assert complaints(server.facts["slot"]) == [why]
+    assert os.sched_getaffinity(server.pids()[0]) == os.sched_getaffinity(0)
 
 
 def test_beside_a_leak_nothing_is_launched_and_the_leak_is_named(
@@ -182,14 +265,20 @@ def test_locks_are_open_to_every_user_whatever_the_umask(
     assert (lock_folder() / "cpu.lock").stat().st_mode & 0o777 == 0o666
 
 
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A folder that every user may enter; pytest closes its own to others whenever it starts."""
+    with tempfile.TemporaryDirectory(prefix="pivotbench-users-") as name:
+        Path(name).chmod(0o711)
+        yield Path(name)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can run a campaign as another user")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv (Debian: util-linux) is not here")
-def test_two_users_share_a_slot_without_harm(tmp_path: Path) -> None:
+def test_two_users_share_a_slot_without_harm(open_to_all: Path) -> None:
+    tmp_path = open_to_all
     campaigns = [Folder.create(tmp_path / name) for name in ("root", "nobody")]
     cell = "results/small/backends/good/r1/teardown.json"
-    for folder in (tmp_path, *tmp_path.parents):
-        if str(folder) not in ("/", "/tmp"):
-            folder.chmod(folder.stat().st_mode | 0o711)
     # Nobody may read this Python and this folder of the tests wherever they lie, and write to neither.
     as_nobody = [
         *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),

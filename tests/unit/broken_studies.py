@@ -541,6 +541,7 @@ BROKEN = [
         "no such file",
     ),
     ("gpus negative", changed("{gpus: 0}", "{gpus: -1} #<"), "hosts.gpus", "at least 0"),
+    ("bound to no GPU", changed("{gpus: 0}", "{gpus: 0, numa: true} #<"), "hosts.numa", "it has none"),
     ("gpus missing", changed("{gpus: 0}", "{slot_wait_seconds: 1} #<"), "hosts.gpus", "is required"),
     ("merge key", changed("  plain: {}", "  plain:\n    <<: {a: 1} #<"), "backends.plain.<<", "merge keys"),
     ("tag", changed("  threads: 1", "  threads: !!python/name:os.system x #<"), "serve.threads", "the tag"),

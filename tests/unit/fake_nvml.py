@@ -66,6 +66,10 @@ class FakeNvml:
     def nvmlDeviceGetUUID(self, gpu: FakeGpu) -> str:
         return next(uuid for uuid, each in self.gpus.items() if each is gpu)
 
+    def nvmlDeviceGetPciInfo(self, gpu: FakeGpu) -> Any:
+        number = next(n for n, each in enumerate(self.gpus.values(), 1) if each is gpu)
+        return SimpleNamespace(busId=f"00000000:{number:02X}:00.0")
+
     def nvmlDeviceGetName(self, _gpu: FakeGpu) -> str:
         return "Paper GPU"
 

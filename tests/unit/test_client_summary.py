@@ -303,6 +303,16 @@ def test_requests_parquet_keeps_every_field(tmp_path: Path) -> None:
     assert read_requests(tmp_path, written) == records
 
 
+def test_raw_requests_hold_no_secret_in_errors_and_texts(tmp_path: Path) -> None:
+    issued = "sk-" + "aB3" * 10
+    failed = record(status="failed", error=f"HTTP 500: Bearer {issued}, licence correct-horse", text="")
+    echoed = record(text="It is correct-horse.")
+    written = write_requests(tmp_path / "requests.parquet", [failed, echoed], ["correct-horse"])
+    first, second = read_requests(tmp_path, written)
+    assert first.error == "HTTP 500: Bearer [redacted], licence [redacted]"
+    assert (second.error, second.text) == (None, "It is [redacted].")
+
+
 def test_rows_that_are_not_those_that_were_written_are_refused_in_one_line(tmp_path: Path) -> None:
     written = write_requests(tmp_path / "requests.parquet", [record()])
     write_requests(tmp_path / "requests.parquet", [record(output_tokens=5)])

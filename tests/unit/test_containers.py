@@ -18,11 +18,13 @@ from pivotbench.engines.sglang import SGLANG
 from pivotbench.errors import UserError
 from pivotbench.installations import Installation, flags_file, known_versions, read_flags
 from pivotbench.lease.contained import contained
+from pivotbench.lease.slot import Slot
 from pivotbench.lease.state import LaunchOrder
 from pivotbench.machine import containers
 from pivotbench.machine.containers import Container, Runtime
 from pivotbench.machine.gpu import Gpu, device_variables
 from pivotbench.machine.mounts import Mount, mounts_for
+from pivotbench.machine.numa import Binding
 from scripted.containers.daemon import Daemon
 
 IMAGE = "example/sglang:new"
@@ -139,12 +141,20 @@ def test_a_server_in_a_container_gets_the_locked_gpus_alone(
         container=asdict(Container(runtime, image)),
     )
     command, uuids = Command(("python3", "-m", "sglang"), ("--port", "1")), ["GPU-b", "GPU-c"]
-    run = contained(order, Container(runtime, image), command, device_variables(gpus, uuids), uuids)
+    kernels = str(tmp_path / "cache" / "kernels" / "slot")
+    slot = Slot({"TVM_FFI_CACHE_DIR": kernels}, Binding((0, 1), frozenset({0, 1, 2, 8})))
+    run = contained(order, Container(runtime, image), command, slot, device_variables(gpus, uuids), uuids)
     argv, environment = run.argv, run.environment
     begin = argv.index(named[0])
     assert argv[begin : begin + len(named)] == named
     assert environment.get("CUDA_VISIBLE_DEVICES") == told
     assert environment.get("APPTAINERENV_CUDA_VISIBLE_DEVICES") == told
+    # The slot's kernels are seen inside, at the place its variable names, and not in the command to paste.
+    assert any(kernels in word for word in argv) and kernels not in " ".join(run.shown)
+    inherited = "APPTAINERENV_TVM_FFI_CACHE_DIR" if runtime == "apptainer" else "TVM_FFI_CACHE_DIR"
+    assert environment[inherited] == kernels
+    bound = ["--cpuset-cpus", "0-2,8", "--cpuset-mems", "0-1"]
+    assert (" ".join(bound) in " ".join(argv)) == (runtime == "docker")
 
 
 @pytest.mark.parametrize(("told", "meant"), [(137, -9), (143, -15), (1, 1), (0, 0)])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from fractions import Fraction
+from time import process_time
 
 import pytest
 
 from pivotbench.arithmetic import evaluate, states
-from pivotbench.expectations import EXPECTATIONS, expected_of
+from pivotbench.expectations import EXPECTATIONS, PATTERN_SECONDS, TooSlow, expected_of, meets
 
 
 @pytest.mark.parametrize(
@@ -102,6 +104,19 @@ def test_each_kind_of_expectation_holds_where_its_name_says() -> None:
     assert EXPECTATIONS["matches"](text, r"\b4\b") and not EXPECTATIONS["matches"](text, r"^4$")
     assert EXPECTATIONS["equals"](text, "The answer is 4.") and not EXPECTATIONS["equals"](text, "4")
     assert EXPECTATIONS["arithmetic"](text, "2+2") and not EXPECTATIONS["arithmetic"](text, "2+3")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [(r"(a+)+$", "a" * 40 + "!"), (r"^(\w+\s?)*$", "1" * 40 + "!"), (r"^(a|aa)+$", "a" * 60 + "b")],
+)
+def test_a_pattern_that_tries_more_ways_than_there_is_time_for_is_given_up(pattern: str, text: str) -> None:
+    before = signal.getsignal(signal.SIGVTALRM), process_time()
+    with pytest.raises(TooSlow):
+        EXPECTATIONS["matches"](text, pattern)
+    assert process_time() - before[1] < 5 * PATTERN_SECONDS
+    assert (signal.getsignal(signal.SIGVTALRM), signal.getitimer(signal.ITIMER_VIRTUAL)[0]) == (before[0], 0)
+    assert meets(text, ("matches", r"(a|1)")) is True
 
 
 def test_a_prompt_says_which_it_is_held_against() -> None:

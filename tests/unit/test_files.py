@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pivotbench.damage import damaged_files
-from pivotbench.errors import write_fault
+from pivotbench.errors import file_fault
 from pivotbench.files import write_json
 from pivotbench.results import later
 
@@ -36,14 +36,14 @@ def test_a_failed_write_names_the_file_and_the_remedy_and_leaves_the_old_one(
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space") as caught:
         write_json(file, {"old": False})
-    assert write_fault(caught.value) == f"{file}: No space left on device: free some space and run again"
+    assert file_fault(caught.value) == f"{file}: No space left on device: free some space and run again"
     assert file.read_text() == before
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_a_fault_of_ours_is_no_fault_of_the_disk() -> None:
-    assert write_fault(FileNotFoundError(errno.ENOENT, "No such file", "x")) is None
-    assert write_fault(ValueError("no")) is None
+    assert file_fault(FileNotFoundError(errno.ENOENT, "No such file", "x")) is None
+    assert file_fault(ValueError("no")) is None
 
 
 def test_a_stage_ends_after_it_began_whatever_the_clock_says() -> None:

@@ -39,7 +39,8 @@ def smoked(
     )
     monkeypatch.setattr(stage, "get_engine", lambda _: engine)
     monkeypatch.setattr(stage, "died_or", lambda _, reason: reason)
-    written: dict[str, Any] = {"asked": asked}
+    said: list[str] = []
+    written: dict[str, Any] = {"asked": asked, "said": said}
     work = {"prompts": list(prompts), "max_tokens": 8, "repeats": repeats}
     with StreamingServer(answers) as server:
         lease = SimpleNamespace(
@@ -53,11 +54,25 @@ def smoked(
                 | ({"speed_only": True} if speed_only else {}),
                 read=lambda _: {"status": "ok"},
                 ensure=lambda: lease,
+                say=said.append,
                 server_block=lambda _: {},
                 write=lambda status, **body: written.update(status=status, **body),
             )  # type: ignore[arg-type]
         )
     return written
+
+
+def test_a_pattern_that_takes_too_long_judges_nobody_and_a_line_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prompts = ({"ask": "As?", "matches": r"(a+)+$"}, SUM)
+    written = smoked(monkeypatch, "a" * 40 + "!", prompts=prompts, repeats=3)
+    assert written["status"] == "ok"
+    assert [answer["met"] for answer in written["prompts"][0]["answers"]] == [None] * 3
+    assert written["prompts"][0]["expectation"]["met"] is None
+    assert written["prompts"][1]["expectation"]["met"] is False
+    [line] = [line for line in written["said"] if "is not judged" in line]
+    assert "'As?'" in line and "(a+)+$" in line and "smoke.prompts.matches" in line
 
 
 def test_a_good_answer_is_asked_for_again_and_recorded_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,8 +37,36 @@ DAMAGED: list[tuple[str, str, Change, str]] = [
         lambda d: d["runs"][0]["windows"][1].clear(),
         "window: field",
     ),
+    ("a rate without its figures", "throughput", lambda d: at_a_rate(d).pop("open_loop"), "open_loop: field"),
+    (
+        "a rate that tells not if it was sustained",
+        "throughput",
+        lambda d: at_a_rate(d)["open_loop"].pop("unsustainable"),
+        "runs.0.open_loop.unsustainable: field",
+    ),
+    (
+        "no p99 at a rate",
+        "throughput",
+        lambda d: at_a_rate(d)["ttft_seconds"].pop("p99"),
+        "0.ttft_seconds.p99",
+    ),
+    (
+        "lost uncounted",
+        "throughput",
+        lambda d: at_a_rate(d)["requests"].pop("short"),
+        "requests.short: field",
+    ),
     ("prompts without texts", "smoke", lambda d: d.update(prompts=[{}]), "prompts.0.ask: field"),
 ]
+
+
+def at_a_rate(data: dict[str, Any]) -> dict[str, Any]:
+    """Make the first run one at a rate, and return it."""
+    run: dict[str, Any] = data["runs"][0]
+    flying = {"begin": 1, "end": 1, "peak": 2, "mean": 1.0}
+    figures = {"arrivals_per_second": 2.0, "completed_per_second": None, "in_flight": flying}
+    run |= {"concurrency": None, "rate_per_second": 2, "open_loop": {**figures, "unsustainable": False}}
+    return run
 
 
 def write(root: Path) -> Path:
@@ -50,6 +78,17 @@ def test_what_the_stages_write_can_be_read(tmp_path: Path) -> None:
     for stage, reason in (("launch", UNSUPPORTED), ("smoke", GARBAGE)):
         folders.append(write_cell(tmp_path, "s", Cell("backends", stage, 1, failed=stage, reason=reason)))
     assert all(load_stage(folder / f"{stage}.json")["status"] for folder in folders for stage in STAGES)
+
+
+def test_a_run_at_a_rate_can_be_read_and_one_that_gave_up(tmp_path: Path) -> None:
+    path = write(tmp_path) / "throughput.json"
+    content = json.loads(path.read_text())
+    run = at_a_rate(content)
+    path.write_text(json.dumps(content))
+    assert load_stage(path)["runs"][0]["rate_per_second"] == 2
+    run["open_loop"] = None
+    path.write_text(json.dumps(content))
+    assert read_stage(path) is not None
 
 
 @pytest.mark.parametrize(("stage", "change", "words"), [c[1:] for c in DAMAGED], ids=[c[0] for c in DAMAGED])

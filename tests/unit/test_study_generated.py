@@ -23,6 +23,7 @@ BEYOND_A_SCHEMA = {
     "engine twice",
     "reference never launched",
     "budget without a GPU",
+    "bound to no GPU",
     "a rate for days",
     "env bad name",
     "model two slashes",

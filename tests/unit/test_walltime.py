@@ -1,12 +1,16 @@
-"""A cluster is asked for the time that the study itself says a cell may take."""
+"""A cluster is asked for the time that the study itself says a cell may take, by what the client keeps to."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pivotbench.cluster.walltime import stage_minutes
+from pivotbench.client.schedule import Schedule
+from pivotbench.cluster.walltime import cell_minutes, stage_minutes
+from pivotbench.durations import loads, measured_seconds
+from pivotbench.pace import STALL_SECONDS, open_loop
 from pivotbench.results import STAGES
 from pivotbench.study import Study
 
@@ -22,8 +26,8 @@ DATA: dict[str, Any] = {
         "workloads": {
             "random": {
                 "kind": "synthetic",
-                "prompt_tokens": 100,
-                "output_tokens": 300,
+                "prompt_tokens": [1000, 2000],
+                "output_tokens": 280,
                 "concurrency": [1, 16],
             }
         },
@@ -45,9 +49,10 @@ def test_a_launch_gets_its_timeout_and_a_minute() -> None:
 
 
 def test_every_load_adds_its_warm_up_its_measured_time_and_its_last_answer() -> None:
-    # One stream: 8 answers of 30 s outlast the measured time; sixteen streams: one answer each does not.
+    # An answer: 280 tokens at 0.1 s, after at most 2,000 tokens of a prompt at 1 ms, take 30 s.
+    # One stream: 8 answers outlast the measured time; sixteen streams: one answer each does not.
     one_stream, sixteen_streams = 60 + 240 + 60, 60 + 60 + 60
-    assert minutes()["throughput"] == (one_stream + sixteen_streams + 60) / 60
+    assert minutes()["throughput"] == (one_stream + sixteen_streams + STALL_SECONDS + 60) / 60
 
 
 def test_an_open_loop_lasts_until_its_requests_have_come() -> None:
@@ -55,9 +60,35 @@ def test_an_open_loop_lasts_until_its_requests_have_come() -> None:
     decision = {"metric": {"workloads": {"random": 1}, "concurrency": 1}}
     both = DATA["throughput"]["workloads"] | {"slow": workload}
     grown = minutes(throughput={"workloads": both}, decision=decision)
-    assert grown["throughput"] - minutes()["throughput"] == pytest.approx((60 + 8 / 0.02 + 60) / 60, abs=1)
+    assert grown["throughput"] - minutes()["throughput"] > (60 + 8 / 0.02 + 60) / 60
 
 
-def test_more_questions_are_given_more_time() -> None:
+@pytest.mark.parametrize("rate", [0.02, 0.5, 20.0])
+@pytest.mark.parametrize("min_requests", [1, 8, 100])
+def test_no_schedule_of_arrivals_outlasts_its_estimate(rate: float, min_requests: int) -> None:
+    told = open_loop(60, min_requests, rate, answer=30)
+    for seed in range(50):
+        drawn = Schedule.of(rate, f"study/r{seed}/text", 60, min_requests)
+        assert drawn.end_seconds - drawn.begin_seconds >= 60
+        # Besides the warm-up, and the last answers.
+        assert drawn.end_seconds <= told.most_seconds - 60 - 2 * 30
+
+
+def test_more_questions_and_their_repeats_are_given_more_time() -> None:
     many = [{"ask": f"What is {n}+{n}?"} for n in range(100)]
-    assert minutes(smoke={"prompts": many})["smoke"] == (100 * 2 * 50 * 0.1 + 60) / 60 // 1 + 1
+    assert minutes(smoke={"prompts": many})["smoke"] == -(-(100 * 2 * 50 * 0.1 + STALL_SECONDS + 60) // 60)
+    assert minutes(smoke={"prompts": many, "repeats": 4})["smoke"] == (100 * 4 * 50 * 0.1 + 120) // 60 + 1
+
+
+def test_continuations_are_given_time_for_a_request_a_token(tmp_path: Path) -> None:
+    lines = [f'{{"id": "c{n}", "prompt": "The sun", "continuation": " rises"}}' for n in range(150)]
+    (tmp_path / "texts.jsonl").write_text("\n".join(lines))
+    grown = minutes(smoke={"continuations": str(tmp_path / "texts.jsonl")})
+    assert grown["smoke"] - minutes()["smoke"] == 150 * 16 * 0.1 / 60
+
+
+def test_what_is_measured_counts_the_requests_that_a_study_wants() -> None:
+    study = Study.model_validate(DATA)
+    assert measured_seconds(study) == (60 + 60, 240 + 60)
+    assert all(load.most_seconds > load.measured_most_seconds for load in loads(study))
+    assert cell_minutes(study) == sum(minutes().values())

@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(workflow.basedir)
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
 
-from bridge import Bridge
+from bridge import Bridge, one_line
 from pivotbench.cells import last_files, stage_files
 from pivotbench.rounds import Rounds, stored_rounds
 from pivotbench.turns import TURNS, turn
@@ -41,12 +41,13 @@ def decision_rules(wildcards):
 
 def asked(stage):
     """What a stage's result depends on."""
-    return lambda wildcards: campaign.asked(stage, campaign.cell(**wildcards))
+    return one_line(lambda wildcards: campaign.asked(stage, campaign.cell(**wildcards)))
 
 
 def needs(stage, *earlier):
     """A stage's input: the earlier stages of the same cell; a stale result is made anew."""
 
+    @one_line
     def files(wildcards):
         cell = campaign.cell(**wildcards)
         # Only for what will run: as an ancestor of all cells, an engine made anew in the same run
@@ -67,6 +68,7 @@ def launch_priority(wildcards):
     return TURNS - 1 - turn(STUDY, wildcards.phase, int(wildcards.round), wildcards.configuration)
 
 
+@one_line
 def read_race(phase, round):
     """A race's verdict; Snakemake runs the race first where it has none that stands."""
     bridge.settle()
@@ -79,22 +81,26 @@ def read_race(phase, round):
 rounds = stored_rounds(campaign) if FROZEN else Rounds(campaign, read_race)
 
 
+@one_line
 def race_cells(wildcards):
     """The cells a race judges, and the races before it."""
     race = wildcards.phase, int(wildcards.round)
     return rounds.before(*race) + last_files(rounds.asked(*race))
 
 
+@one_line
 def backend_races(wildcards):
     """Every race of the first phase."""
     return rounds.race_files(["backends"])
 
 
+@one_line
 def race_files(wildcards):
     """Every race of both phases."""
     return rounds.race_files(campaign.phases)
 
 
+@one_line
 def evidence_files(wildcards):
     """Every race, and every cell that a race asked for; of stored results the stage files that are there."""
     cells = rounds.evidence()

@@ -12,6 +12,7 @@ from pivotbench.client.dialects import Ask
 from pivotbench.client.record import Identity, RequestStatus
 from pivotbench.client.request import Exchange, Target
 from pivotbench.engines.base import Alternative, Dialect
+from pivotbench.pace import STALL_SECONDS
 from pivotbench.results import Reason
 
 
@@ -54,7 +55,7 @@ def generate(
     *,
     repeats: int = 1,
     alive: Callable[[], bool],
-    stall_seconds: float = 60.0,
+    stall_seconds: float = STALL_SECONDS,
 ) -> Interview:
     """Ask all prompts in order, greedily, ``repeats`` times over.
 

@@ -12,6 +12,7 @@ from pivotbench.client.record import RequestRecord
 from pivotbench.errors import UserError
 from pivotbench.files import sha256_of_file, write_bytes
 from pivotbench.raw_files import altered
+from pivotbench.redaction import redacted, redacted_log_line
 
 _TYPES = {
     "str": "string",
@@ -25,8 +26,13 @@ _TYPES = {
 }
 
 
-def write_requests(path: Path, records: Sequence[RequestRecord]) -> dict[str, Any]:
-    """Write the records, whole or not at all; return {path (its name), sha256, rows}."""
+def write_requests(
+    path: Path, records: Sequence[RequestRecord], secrets: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Write the records, whole or not at all, without these secrets; return {path (its name), sha256, rows}.
+
+    What a server says of a failure is cleaned as its log is, of what looks like a key as well.
+    """
     import pyarrow
     import pyarrow.parquet
 
@@ -48,11 +54,16 @@ def write_requests(path: Path, records: Sequence[RequestRecord]) -> dict[str, An
             for field in dataclasses.fields(RequestRecord)
         ]
     )
-    table = pyarrow.Table.from_pylist([vars(record) for record in records], schema=schema)
+    table = pyarrow.Table.from_pylist([_row(record, secrets) for record in records], schema=schema)
     buffer = BytesIO()
     pyarrow.parquet.write_table(table, buffer, compression="zstd")
     write_bytes(path, buffer.getvalue())
     return {"path": path.name, "sha256": sha256_of_file(path), "rows": len(records)}
+
+
+def _row(record: RequestRecord, secrets: Sequence[str]) -> dict[str, Any]:
+    error = record.error and redacted_log_line(record.error, secrets)
+    return {**vars(record), "error": error, "text": redacted(record.text, secrets)}
 
 
 def read_requests(folder: Path, recorded: Mapping[str, Any]) -> list[RequestRecord]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.client.record import RequestRecord, Stop
+from pivotbench.pace import STALL_SECONDS
 from pivotbench.results import Reason
 
 
@@ -45,7 +46,7 @@ class LoadPlan:
     min_requests: int
     workloads: tuple[WorkloadPlan, ...]
     seed: str
-    stall_seconds: float = 60.0
+    stall_seconds: float = STALL_SECONDS
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, seed: str) -> LoadPlan:

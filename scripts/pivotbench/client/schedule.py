@@ -2,7 +2,7 @@
 
 All of it follows from the rate, the seed and the times asked for, and nothing from how the server answers, so
 every configuration gets the same arrivals and the same ones of them count. A lead-in, not measured, fills the
-server first; it is LEAD_IN_SHARE of the measured time.
+server first (pace.py says how long).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-LEAD_IN_SHARE = 0.25
+from pivotbench.pace import lead_in_seconds
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Schedule:
     @classmethod
     def of(cls, rate_per_second: float, seed: str, seconds: float, min_requests: int) -> Schedule:
         """Return a schedule that measures for ``seconds``, or longer until ``min_requests`` have come."""
-        begin = LEAD_IN_SHARE * seconds
+        begin = lead_in_seconds(seconds)
         regular_end = begin + seconds
         counted, last = 0, begin
         for at in arrivals(rate_per_second, seed):

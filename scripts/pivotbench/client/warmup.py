@@ -3,13 +3,14 @@
 Warm-up requests are short and go out until the server's rate has settled. One reading is the mean rate,
 in tokens a second of one stream, of as many requests as are in flight together. The server is warm once the
 last two readings are within TOLERANCE of each other; the time is up, warm or not, after the longer of
-the measured time asked for and CAP_SECONDS.
+the measured time asked for and WARM_UP_CAP_SECONDS (pace.py).
 """
 
 from __future__ import annotations
 
+from pivotbench.pace import warm_up_cap_seconds
+
 TOLERANCE = 0.10
-CAP_SECONDS = 1.5
 TOKENS_SHARE = 0.25
 TOKENS_LEAST = 8
 
@@ -26,7 +27,7 @@ class WarmUp:
         self.requests = 0
         self.stable = False
         self._size = size
-        self._cap_seconds = max(measured_seconds, CAP_SECONDS)
+        self._cap_seconds = warm_up_cap_seconds(measured_seconds)
         self._rates: list[float] = []
 
     def take(self, tok_s: float, at_seconds: float) -> bool:

@@ -112,6 +112,7 @@ class Engine(Protocol):
     companions: tuple[str, ...]  # distributions that do its work, recorded beside it
     reserved_flags: frozenset[str]  # the ones Pivotbench sets itself; a study may not
     spelling: Spelling  # how it names what limits its speed
+    slot_caches: Mapping[str, str]  # folders of kernels that servers may not share, by variable
     simulates: (
         str | None
     )  # the environment variable that sets how many drafts are accepted, whatever they are

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pivotbench.engines.control import ask
+from pivotbench.pace import STALL_SECONDS
 
 # Tokens of one continuation that are looked at, at most.
 LONGEST_TOKENS = 16
-REQUEST_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class NoAnswer(Exception):
 def asked(url: str, body: Any) -> Any:
     """Return the JSON answer to a POST; raises NoAnswer."""
     try:
-        status, answer = ask(url, body, timeout_seconds=REQUEST_SECONDS)
+        status, answer = ask(url, body, timeout_seconds=STALL_SECONDS)
     except (OSError, http.client.HTTPException) as error:
         raise NoAnswer(f"{type(error).__name__}: {error}") from None
     if status != 200 or not isinstance(answer, dict):

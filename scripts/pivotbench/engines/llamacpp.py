@@ -9,7 +9,7 @@ import re
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,7 @@ class LlamaCpp:
     package: str = "xllamacpp"
     companions: tuple[str, ...] = ()
     reserved_flags: frozenset[str] = frozenset({"model", "alias", "host", "port"})
+    slot_caches: Mapping[str, str] = field(default_factory=dict)
     simulates: str | None = None
     spelling: Spelling = LLAMACPP_SPELLING
 

@@ -69,6 +69,12 @@ class SGLang:
     package = "sglang"
     companions = ("torch", "flashinfer-python", "sglang-kernel", "sgl-kernel", "triton")
     reserved_flags = frozenset({"model-path", "model", "host", "port", "served-model-name", "enable-metrics"})
+    slot_caches: Mapping[str, str] = {
+        "FLASHINFER_WORKSPACE_BASE": "flashinfer",
+        "TORCH_EXTENSIONS_DIR": "torch_extensions",
+        "TVM_FFI_CACHE_DIR": "tvm-ffi",
+        "SGLANG_JIT_CACHE_DIR": "sglang-jit",
+    }
     simulates = "SGLANG_SIMULATE_ACC_LEN"
     spelling = SGLANG_SPELLING
 

@@ -98,14 +98,17 @@ class DeviceLocks:
         count: int,
         folder: Path | None = None,
         vacant: Callable[[str, int], bool] = lambda _device, _lock: True,
+        groups: Sequence[Sequence[str]] = (),
     ) -> None:
         """Prepare to lock any ``count`` of ``candidates``; nothing is taken yet.
 
+        ``groups``: sets of candidates of which all ``count`` must be of one; none: any will do.
         ``vacant`` is asked of each device once it is locked, with the open lock: may it be used?
         """
         self.folder = folder or lock_folder()
         self.vacant = vacant
         self.candidates = sorted(candidates)
+        self.groups = [sorted(group) for group in groups] or [self.candidates]
         self.count = count
         self.held: dict[str, int] = {}
         self._wanted: list[int] = []
@@ -118,8 +121,20 @@ class DeviceLocks:
 
         All or none, in sorted order: two that want overlapping sets can never block each other.
         """
+        for group in self.groups:
+            if self._try_group(group):
+                self._forget_wanting()
+                return True
+        if not self._wanted:
+            for device in self.candidates:
+                descriptor = try_lock(self._path(device, "wanted"), shared=True)
+                if descriptor is not None:
+                    self._wanted.append(descriptor)
+        return False
+
+    def _try_group(self, group: Sequence[str]) -> bool:
         taken: dict[str, int] = {}
-        for device in self.candidates:
+        for device in group:
             descriptor = try_lock(self._path(device, "lock"))
             if descriptor is None:
                 continue
@@ -131,15 +146,9 @@ class DeviceLocks:
                 break
         if len(taken) == self.count:
             self.held = taken
-            self._forget_wanting()
             return True
         for descriptor in taken.values():
             os.close(descriptor)
-        if not self._wanted:
-            for device in self.candidates:
-                descriptor = try_lock(self._path(device, "wanted"), shared=True)
-                if descriptor is not None:
-                    self._wanted.append(descriptor)
         return False
 
     def wanted_by_others(self) -> bool:

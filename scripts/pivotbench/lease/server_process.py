@@ -31,9 +31,13 @@ class ServerProcess:
         self.known: set[Identity] = set()
 
     def start(self, argv: Sequence[str], environment: dict[str, str]) -> None:
-        """Start the server with its output in the log; raises OSError where it cannot be started."""
+        """Start the server with its output in the log; raises OSError where it cannot be started.
+
+        It writes there by itself, so that it never waits for a reader and its last words outlive a killed
+        supervisor. What it writes is cleaned of secrets when it has ended; until then the file is its user's.
+        """
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("wb") as log:
+        with open(self.log, "wb", opener=_private) as log:
             self.process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
@@ -81,6 +85,12 @@ class ServerProcess:
         for child in children:
             child.poll()
         reap(keep=frozenset(child.pid for child in children if child.returncode is None))
+
+
+def _private(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)  # it may be there already, of a killed run
+    return descriptor
 
 
 def _die_with_parent() -> None:

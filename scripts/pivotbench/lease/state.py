@@ -36,6 +36,7 @@ class LaunchOrder:
     ``container`` is the image ``python`` is in (a Container as JSON); None for this machine's.
     ``key`` names the cell and the fingerprint of the launch: a stage attaches to a live server of
     its own key alone. ``owner`` is the process (a Snakemake run) without which nothing may run on.
+    ``numa`` binds it to the NUMA nodes of its GPUs.
     ``secrets`` names variables of the environment whose values the server gets and no file holds.
     """
 
@@ -53,6 +54,7 @@ class LaunchOrder:
     launch_timeout_seconds: float
     slot_wait_seconds: float
     container: dict[str, Any] | None = None
+    numa: bool = False
     secrets: list[str] = field(default_factory=list)
 
     @property
@@ -66,8 +68,8 @@ class Handle:
     """A launch as its supervisor sees it; ``processes`` are those of the server.
 
     ``before_mib`` is the memory in use on each GPU before the launch, by UUID. ``facts`` are known
-    once the server is ready: ready_seconds, phases, effective, command, memory. ``guard`` is the process
-    that ends the server should the supervisor be killed.
+    once the server is ready: ready_seconds, phases, effective, command, memory, slot. ``guard`` is the
+    process that ends the server should the supervisor be killed.
     """
 
     launch_id: str
@@ -117,6 +119,7 @@ class Record:
     port_closed: bool = True
     port_held_by: list[str] = field(default_factory=list)
     memory: dict[str, Any] = field(default_factory=dict)
+    slot: dict[str, Any] = field(default_factory=dict)
     released: bool = True
 
 

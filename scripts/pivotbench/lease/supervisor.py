@@ -23,7 +23,7 @@ from typing import Any
 
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import Engine
-from pivotbench.errors import UserError, write_fault
+from pivotbench.errors import UserError, file_fault
 from pivotbench.files import read_json
 from pivotbench.lease.contained import contained
 from pivotbench.lease.death import as_the_log_tells, death_reason
@@ -35,6 +35,7 @@ from pivotbench.lease.processes import Identity
 from pivotbench.lease.readiness import Readiness
 from pivotbench.lease.release import memory_is_back, prove_released
 from pivotbench.lease.server_process import ServerProcess
+from pivotbench.lease.slot import device_groups, take_slot
 from pivotbench.lease.state import (
     HURRIED_GRACE_SECONDS,
     Handle,
@@ -68,7 +69,8 @@ class Supervisor:
         gpus = visible_gpus()
         candidates = [g.uuid for g in gpus] if order.gpus else ["cpu"]
         self.gpus = gpus
-        self.locks = DeviceLocks(candidates, order.gpus or 1, vacant=self._vacant)
+        groups = device_groups(order, candidates)
+        self.locks = DeviceLocks(candidates, order.gpus or 1, vacant=self._vacant, groups=groups)
         self.remains: dict[str, str] = {}
         self.handle = Handle(order.launch_id, order.key, order.owner, str(Identity.own()), "waiting")
         self.record = Record(
@@ -94,7 +96,7 @@ class Supervisor:
                 self._start_server()
                 self._watch()
         except Exception as error:
-            fault = write_fault(error) or "the supervisor broke"
+            fault = file_fault(error) or "the supervisor broke"
             self._fail("supervisor_failed", fault, tuple(traceback.format_exc().splitlines()[-5:]))
         finally:
             self._finish()
@@ -147,15 +149,26 @@ class Supervisor:
         self.handle.before_mib = memory_used_mib(uuids)
         self.record.memory = {"before_mib": self.handle.before_mib}
         self._tell_devices()
+        slot = take_slot(order, self.engine, self.handle.devices)
+        self.record.slot = slot.as_json
         port = free_port()
         command = self.engine.command(
             order.python, order.model, order.flags, port=port, served_name=order.served_name
         )
         self.record.command = {"study": list(command.study), "added": list(command.added)}
         devices = device_variables(self.gpus, uuids) if uuids else {}
-        argv, environment = list(command.argv), {**os.environ, **command.env, **order.env, **devices}
+        argv, environment = (
+            list(command.argv),
+            {
+                **os.environ,
+                **command.env,
+                **slot.variables,
+                **order.env,
+                **devices,
+            },
+        )
         if self.container is not None:
-            inside = contained(order, self.container, command, devices, uuids)
+            inside = contained(order, self.container, command, slot, devices, uuids)
             argv, environment = inside.argv, inside.environment
             self.record.command |= {"study": inside.shown, "container": argv}
         self.spawned = time.monotonic()
@@ -206,6 +219,7 @@ class Supervisor:
                 "effective": self.record.effective,
                 "command": self.record.command,
                 "memory": self._memory_now(),
+                "slot": self.record.slot,
             }
             self._note_processes()
             write_handle(self.folder, self.handle)
@@ -289,7 +303,7 @@ class Supervisor:
             shutil.rmtree(self.folder, ignore_errors=True)
         except OSError as error:
             # The stage that ordered the launch reads this, and tidies up.
-            print(f"error: {write_fault(error) or error}", file=sys.stderr, flush=True)
+            print(f"error: {file_fault(error) or error}", file=sys.stderr, flush=True)
         if self.server.guard is not None:
             self.server.guard.kill()
             self.server.guard.wait()

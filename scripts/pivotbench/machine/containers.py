@@ -23,6 +23,7 @@ from typing import Any, Literal
 from pivotbench.errors import UserError
 from pivotbench.files import fingerprint
 from pivotbench.machine.mounts import Mount, home, hub_cache
+from pivotbench.machine.numa import Binding, in_words
 
 # The interpreter inside an image, by its PATH.
 PYTHON = "python3"
@@ -80,11 +81,13 @@ def run_command(
     gpus: Sequence[str] | Literal["all"] = (),
     inside: Iterable[str] = (),
     name: str | None = None,
+    binding: Binding | None = None,
 ) -> list[str]:
     """Return the command that runs ``argv`` in the container, in the foreground.
 
     ``gpus`` are UUIDs, for docker; ``inside`` names the variables that docker hands over. ``name`` is for
-    docker too: apptainer's process is found by its environment.
+    docker too: apptainer's process is found by its environment. So is ``binding``, which apptainer's process
+    inherits: docker's daemon starts its own.
     """
     if container.runtime == "apptainer":
         binds = [p for m in mounts for p in ("--bind", f"{m.path}:{m.path}" + ":ro" * m.read_only)]
@@ -102,6 +105,8 @@ def run_command(
     if gpus:
         # Docker reads this option as a line of CSV, so several devices need quotes of their own.
         options += ["--gpus", gpus if gpus == "all" else f'"device={",".join(gpus)}"']
+    if binding is not None:
+        options += ["--cpuset-cpus", in_words(binding.cpus), "--cpuset-mems", in_words(binding.nodes)]
     for mount in mounts:
         fields = ["type=bind", f"source={mount.path}", f"target={mount.path}"]
         options += ["--mount", _csv(fields + ["readonly"] * mount.read_only)]

@@ -77,6 +77,25 @@ def device_variables(gpus: Sequence[Gpu], uuids: Collection[str]) -> dict[str, s
     return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, numbers)), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
+def pci_addresses(uuids: Collection[str]) -> dict[str, str]:
+    """Return the PCI address of each GPU as the kernel writes it (0000:3b:00.0), by UUID.
+
+    {} without NVML, and where it does not tell that of every one.
+    """
+    with nvml() as library:
+        if library is None:
+            return {}
+        found = {}
+        for uuid in uuids:
+            try:
+                told = library.nvmlDeviceGetPciInfo(library.nvmlDeviceGetHandleByUUID(uuid)).busId
+            except library.NVMLError:
+                return {}
+            domain, rest = _text(told).lower().split(":", 1)
+            found[uuid] = f"{int(domain, 16):04x}:{rest}"
+        return found
+
+
 def memory_used_mib(uuids: list[str]) -> dict[str, int]:
     """Return the memory in use on each GPU in MiB, by UUID; {} without NVML."""
     with nvml() as library:

@@ -35,7 +35,9 @@ def model_revision(model: str) -> str | None:
     if path.is_dir():
         files = sorted((p.name, p.stat().st_size) for p in path.iterdir() if p.is_file())
         config = path / "config.json"
-        return fingerprint([files, config.read_text(encoding="utf-8") if config.is_file() else None])
+        # Bytes that are no UTF-8 are kept as such: whether the file can be used is the engine's to say.
+        text = config.read_text(encoding="utf-8", errors="surrogateescape") if config.is_file() else None
+        return fingerprint([files, text])
     return None
 
 

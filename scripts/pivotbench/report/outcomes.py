@@ -169,8 +169,8 @@ def _passed(stage: Stage, good: Sequence[Mapping[str, Any]]) -> str:
         return seconds(sum(times) / len(times), 2) if times else "ready"
     if stage == "smoke":
         prompts = [prompt for file in good for prompt in file.get("prompts") or ()]
-        asked = [prompt for prompt in prompts if prompt.get("expectation")]
-        met = sum(bool(prompt["expectation"].get("met")) for prompt in asked)
+        asked = [p for p in prompts if p.get("expectation") and p["expectation"].get("met") is not None]
+        met = sum(prompt["expectation"]["met"] for prompt in asked)
         return f"{met} of {len(asked)} right" if asked else count(len(prompts), "answer")
     if stage == "throughput":
         return count(len(good), "round")

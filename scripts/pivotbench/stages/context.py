@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pivotbench.errors import UserError, write_fault
+from pivotbench.errors import UserError, file_fault
 from pivotbench.files import read_json
 from pivotbench.installations import Installation
 from pivotbench.lease.ensure import Server, ensure, new_launch_id, record_path
@@ -68,6 +68,11 @@ class Context:
         """Where this cell's version of the engine is."""
         return Installation.of_request(self.request, self.host["python"])
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no file may hold."""
+        return secrets_of(self.host.get("secrets", ()))
+
     def say(self, text: str) -> None:
         """Print one line of progress."""
         label = f"{self.cell['configuration']} r{self.cell['round']}"
@@ -93,6 +98,7 @@ class Context:
             flags=self.request["flags"],
             env=self.request["env"],
             gpus=self.request["gpus"],
+            numa=self.request.get("numa", False),
             log=str(log),
             record=str(record_path(self.logs, launch_id)),
             launch_timeout_seconds=self.host["launch_timeout_seconds"],
@@ -132,7 +138,7 @@ class Context:
             ended=later(self.started, time.monotonic() - self.began),
             server=server,
             reason=reason,
-            secrets=secrets_of(self.host.get("secrets", ())),
+            secrets=self.secrets,
             **body,
         )
         self.say(status if reason is None else f"{status}: {reason.code}: {_in_words(reason)}")
@@ -195,7 +201,7 @@ def run_stage(stage: Stage, body: Callable[[Context], None]) -> None:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     except OSError as error:
-        if (fault := write_fault(error)) is None:
+        if (fault := file_fault(error)) is None:
             raise
         print(f"error: {fault}", file=sys.stderr)
         sys.exit(2)

@@ -9,6 +9,7 @@ from pivotbench.engines.base import Engine, FlagCatalogue
 from pivotbench.errors import UserError
 from pivotbench.installations import kept_flags, known_versions, read_flags
 from pivotbench.lease.ensure import stop
+from pivotbench.lease.slot import complaints
 from pivotbench.lease.state import Record
 from pivotbench.machine.containers import image_identity
 from pivotbench.machine.host import describe
@@ -66,12 +67,15 @@ def launch(context: Context) -> None:
             deprecated=deprecations(requested, catalogue),
             ranks_differ={},
             memory=server.memory,
+            slot=server.slot,
             preflight=expected.as_json(),
             environment=environment,
         )
         return
     try:
         facts = server.facts
+        for line in complaints(facts["slot"]):
+            context.say(line)
         context.write(
             "ok",
             server=context.server_block(server),
@@ -85,6 +89,7 @@ def launch(context: Context) -> None:
             deprecated=deprecations(requested, catalogue),
             ranks_differ=engine.rank_differences(facts["effective"]),
             memory=facts["memory"],
+            slot=facts["slot"],
             model=model_facts(
                 engine.spelling,
                 context.host["model"],

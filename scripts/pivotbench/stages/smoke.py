@@ -9,7 +9,7 @@ Where a study asks for speed only, whole answers are all that is wanted.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pivotbench.client import Answer, generate, spoken
@@ -17,7 +17,7 @@ from pivotbench.detectors import first_token_collapse, inspect
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import Alternative, Engine
 from pivotbench.engines.forced import Forced
-from pivotbench.expectations import EXPECTATIONS, expected_of
+from pivotbench.expectations import PATTERN_SECONDS, expected_of, meets
 from pivotbench.lease.ensure import Server
 from pivotbench.lease.state import Record
 from pivotbench.results import Reason
@@ -55,6 +55,8 @@ def smoke(context: Context) -> None:
             alive=server.alive,
         )
         judged = [_judge(p, answers) for p, answers in zip(prompts, said.answers, strict=False)]
+        for line in _unjudged(judged):
+            context.say(line)
         broken = said.failure or _broken(said.answers)
         followed = [] if broken else _follow(engine, server, context.work.get("continuations", ()))
         if broken is None and not server.alive():
@@ -91,7 +93,11 @@ def _broken(answers: Sequence[Sequence[Answer]]) -> Reason | None:
 
 def _judge(prompt: dict[str, Any], answers: Sequence[Answer]) -> dict[str, Any]:
     expected = expected_of(prompt)
-    judged = [_judge_answer(answer, expected) for answer in answers]
+    judged: list[dict[str, Any]] = []
+    for answer in answers:
+        # What takes too long on one answer does so on its repeats.
+        hangs = bool(judged) and expected is not None and judged[-1]["met"] is None
+        judged.append(_judge_answer(answer, None if hangs else expected))
     first = judged[0]
     return {
         "ask": prompt["ask"],
@@ -99,6 +105,17 @@ def _judge(prompt: dict[str, Any], answers: Sequence[Answer]) -> dict[str, Any]:
         "expectation": {"kind": expected[0], "value": expected[1], "met": first["met"]} if expected else None,
         "answers": judged,
     }
+
+
+def _unjudged(judged: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each prompt whose pattern took too long: it is no expectation of any configuration."""
+    for prompt in judged:
+        expectation = prompt["expectation"]
+        if expectation and expectation["met"] is None:
+            yield (
+                f"the answer to {prompt['ask']!r} is not judged: {expectation['value']!r} took more than "
+                f"{PATTERN_SECONDS:g} s on it; write smoke.prompts.matches without repeats of repeats"
+            )
 
 
 def _judge_answer(answer: Answer, expected: tuple[str, str] | None) -> dict[str, Any]:
@@ -111,7 +128,7 @@ def _judge_answer(answer: Answer, expected: tuple[str, str] | None) -> dict[str,
         "finish_reason": answer.finish_reason,
         "output_tokens": answer.output_tokens,
         "detectors": [vars(f) for f in findings],
-        "met": EXPECTATIONS[expected[0]](answer.text, expected[1]) if expected else None,
+        "met": meets(answer.text, expected),
     }
 
 

@@ -66,7 +66,7 @@ def throughput(context: Context) -> None:
             reason=failure,
             server=context.server_block(server),
             runs=outcome.runs,
-            requests_file=write_requests(raw, outcome.records) if outcome.records else None,
+            requests_file=write_requests(raw, outcome.records, context.secrets) if outcome.records else None,
             telemetry_file=write_readings(seen, witness.runs) if witness.runs else None,
             speed_only=speed_only,
             asked=context.work,

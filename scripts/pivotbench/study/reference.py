@@ -136,12 +136,32 @@ A key or token never stands in a study: variables and flags that take one, and t
 refused. Set it where `snakemake` is started and name it, `secrets: [HF_TOKEN]`: the run checks that it is
 set, the server gets it by its environment (in a container too), and no result depends on it. Its value, and
 that of every other variable of yours whose name ends in `TOKEN`, `KEY`, `SECRET`, `PASSWORD` or the like,
-is taken out of stage files, records and server logs wherever it has 8 characters or more. A log that is
-still being written is cleaned when its server ends.
+is taken out of stage files, records, raw requests and server logs wherever it has 8 characters or more. A
+server writes its log by itself, so that it never waits for a reader: a log that is still being written can be
+read by you alone, and is cleaned when its server ends.
 
 Servers listen on 127.0.0.1 alone, need no key, and no key of a study changes that. Code that comes with a
 model is run only where the study says so (`trust-remote-code: true` for sglang), and the report then says
 it too.
+
+## Several servers on one host
+
+A server takes `hosts.gpus` free GPUs of the host, each held by a lock that all users heed, and a port of
+its own. Beside that it gets a folder for compiled kernels in `$PIVOTBENCH_CACHE/kernels`, one for each set
+of GPUs and version of the engine, which is kept from launch to launch. In it lie what servers at work may
+not share: PyTorch's extensions (a server killed while it compiles leaves a file that later ones wait for
+without end; it is removed here), the modules of TVM and SGLang (another server may load them half-written),
+and FlashInfer's (one launch would wait for another's compiler). Triton, TorchInductor, DeepGEMM and CUDA
+put whole files into place, and share their own folders as ever. The first launch on a set of GPUs compiles,
+later ones do not. A study's `env` or your environment may set the variables (`FLASHINFER_WORKSPACE_BASE`,
+`TORCH_EXTENSIONS_DIR`, `TVM_FFI_CACHE_DIR`, `SGLANG_JIT_CACHE_DIR`) otherwise; launch.json tells the
+folders under `slot`. They may be removed whenever no server runs.
+
+`hosts.numa: true` binds the whole server to the NUMA nodes of its GPUs, processors and memory alike, and
+takes GPUs of one node wherever a node has enough. A server over the GPUs of two nodes gets both; to bind
+rank by rank use the engine's own flag (`numa-node` for sglang). What was bound stands in launch.json under
+`slot`; where the host tells no nodes, or lets only processors be bound, the launch says so in a line and
+goes on.
 
 ## Prompt files
 

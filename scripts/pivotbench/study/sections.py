@@ -161,3 +161,14 @@ class Hosts(Strict):
     slot_wait_seconds: Seconds = Field(
         default=3600.0, description="Longest wait for GPUs in use by another run."
     )
+    numa: bool = Field(
+        default=False,
+        description="Bind each server to the NUMA nodes of its GPUs, processors and memory, and take GPUs of "
+        "one node where one has enough. Where the host tells no nodes, a line says so.",
+    )
+
+    @model_validator(mode="after")
+    def _binds_gpus(self) -> Hosts:
+        if self.numa and not self.gpus:
+            raise refusal("binds a server to its GPUs' nodes; with gpus: 0 it has none", "numa")
+        return self

@@ -19,6 +19,7 @@ REPEATED = ("mount", "env", "ulimit")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "run": (
         *("rm", "init", "network", "ipc", "pull", "name", "gpus", "mount", "env"),
+        *("cpuset-cpus", "cpuset-mems"),
         *("entrypoint", "shm-size", "ulimit"),
     ),
     "stop": ("timeout", "signal"),

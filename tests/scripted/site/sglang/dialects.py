@@ -155,6 +155,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server = self.server
         probe = limit <= 1
         with contextlib.nullcontext((0, 0)) if probe else server.counted() as place:
+            if server.leaked and place[0] and place[0] % 4 == 0:
+                self._json({"error": {"message": f"refused: Bearer {server.leaked}"}}, 500)
+                return
             garbage = server.script.garbage if place[1] >= server.script.garbage_at else ""
             generation = server.generation(prompt, limit=limit, ignore_eos=ignore_eos, garbage=garbage)
             if not stream:

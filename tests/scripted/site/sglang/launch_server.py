@@ -38,6 +38,8 @@ def main() -> None:
     events.write("START")
     _on_stop(script, events)
     say(f"server_args=ServerArgs(model_path={args.model_path!r}, port={args.port})")
+    if script.leak:
+        say(f"{script.leak} is {os.environ[script.leak]}")
     _launch(script, events)
     if script.port_stolen:
         thief = socket.create_server((args.host, args.port))  # kept until this process ends

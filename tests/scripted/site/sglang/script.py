@@ -41,6 +41,7 @@ class Script:
     orphan_seconds: float = 120.0
     keep_port: str = ""
     port_stolen: bool = False
+    leak: str = ""
     override: dict[str, Any] = field(default_factory=dict)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import http.server
+import os
 import socketserver
 import threading
 import time
@@ -35,6 +36,7 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
         self.in_flight = 0
         self.begun = 0
         self.generated = self.verified = 0
+        self.leaked = os.environ[script.leak] if script.leak else ""
         self.seen_prompts: set[str] = set()
         self.vocabulary: dict[int, str] = {}
         try:
@@ -88,6 +90,8 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
         tokens, finish = answer(
             prompt, limit=limit, ignore_eos=ignore_eos, garbage=garbage, error=self.script.wrong
         )
+        if self.leaked:
+            tokens = [*tokens[:-1], f" {self.leaked}"]
         count = max(1, len(prompt.split() if isinstance(asked, str) else asked))
         with self.lock:
             cached = count - 1 if prompt in self.seen_prompts and not self.args.disable_radix_cache else 0
@@ -133,6 +137,8 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
         running = arguments["max_running_requests"] or (48 if self.speculative else 4096)
         arguments["max_running_requests"] = running
         arguments |= self.script.override
+        if self.leaked:
+            arguments |= {"api_key": self.leaked, "tokenizer_path": f"/models/{self.leaked}"}
         state = arguments | {
             "_resolved_overrides": [["_scripted", self.script.override]] if self.script.override else [],
             "_runtime_mutations": [["scheduler.defaults", {"pp_max_micro_batch_size": running}]],
