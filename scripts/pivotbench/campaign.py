@@ -20,7 +20,8 @@ from pivotbench.cells import (
     throughput_request,
 )
 from pivotbench.engines import engine_python, get_engine
-from pivotbench.engines.base import Engine, FlagCatalogue
+from pivotbench.engines.base import Engine
+from pivotbench.engines.catalogue import FlagCatalogue
 from pivotbench.errors import UserError
 from pivotbench.files import canonical_json
 from pivotbench.installations import Installation, kept_flags, known_versions

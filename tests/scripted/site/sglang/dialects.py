@@ -7,7 +7,7 @@ import http.server
 import json
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -25,6 +25,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: ScriptedServer
+    metrics: Mapping[str, Callable[[ScriptedServer], int]] = {
+        "sglang:num_running_reqs": lambda server: server.in_flight,
+        "sglang:num_queue_reqs": lambda _: 0,
+        "sglang:generation_tokens_total": lambda server: server.generated,
+        "sglang:spec_verify_calls_total": lambda server: server.verified,
+    }
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:  # noqa: ARG002
         """Log as uvicorn does."""
@@ -193,15 +199,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._json({"success": True})
 
     def _metrics(self) -> None:
-        server = self.server
-        label = f'{{model_name="{server.served_name}"}}'
-        text = (
-            f"sglang:num_running_reqs{label} {server.in_flight}\n"
-            f"sglang:num_queue_reqs{label} 0\n"
-            f"sglang:generation_tokens_total{label} {server.generated}\n"
-        )
-        if server.verified:
-            text += f"sglang:spec_verify_calls_total{label} {server.verified}\n"
+        label = f'{{model_name="{self.server.served_name}"}}'
+        told = {name: count(self.server) for name, count in self.metrics.items()}
+        # A counter of drafts appears with its first event.
+        shown = {name: count for name, count in told.items() if count or "spec" not in name}
+        text = "".join(f"{name}{label} {count}\n" for name, count in shown.items())
         data = text.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
