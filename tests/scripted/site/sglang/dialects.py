@@ -121,7 +121,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _openai(self, asked: dict[str, Any], prompt: str | list[int], kind: str, *, chat: bool) -> None:
         limit = asked.get("max_completion_tokens") or asked.get("max_tokens") or 128
         head = {"id": uuid.uuid4().hex, "created": int(time.time()), "model": self.server.served_name}
-        wants_usage = bool((asked.get("stream_options") or {}).get("include_usage"))
+        options = asked.get("stream_options") or {}
+        wants_usage = bool(options.get("include_usage"))
+        running = bool(options.get("continuous_usage_stats"))
         thinking = self.server.script.reasoning if chat else 0
 
         def part(given: list[str], before: int) -> dict[str, Any]:
@@ -139,7 +141,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             done = len(generation.given) == len(generation.tokens)
             body = part(list(step.tokens), before)
             choice = {"index": 0, "finish_reason": generation.finish if done else None}
-            return chunk | {"choices": [choice | ({"delta": body} if chat else body)], "usage": None}
+            usage = generation.usage() if running else None
+            return chunk | {"choices": [choice | ({"delta": body} if chat else body)], "usage": usage}
 
         def whole(generation: Generation) -> dict[str, Any]:
             body = part(generation.given, 0)
