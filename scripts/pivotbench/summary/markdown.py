@@ -9,7 +9,7 @@ from typing import Any
 # Code within a line, as CommonMark pairs backticks. A pipe would end a table's cell even in there.
 _CODE = re.compile(r"(?<!`)(`+)(?!`)([^|]*?[^`|])\1(?!`)")
 # What would begin a column, emphasis, a link, a picture or code; an underscore within a word does not.
-_MARKS = re.compile(r"[\\|*`\[]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~")
+_MARKS = re.compile(r"[\\|*`~\[]|(?<![^\W_])_|_(?![^\W_])")
 # What would begin a heading, a quotation, a list or a line across at the begin of a line.
 _BEGINS = re.compile(r"^(\d{1,9})?(?=[.)](?:\s|$)|#{1,6}(?:\s|$)|[-+](?:\s|$)|>|[-=]{2,})")
 
