@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import shlex
 from itertools import pairwise
 from typing import Any
@@ -109,6 +110,17 @@ def test_hostile_sentences_change_no_table_and_no_section(usual: Sample) -> None
     headings = [[t.tag for t in GITHUB.parse(each) if t.type == "heading_open"] for each in (here, there)]
     assert headings[0] == headings[1]
     assert marks(here) == marks(there)
+
+
+def test_a_hostile_name_stays_in_its_cell(usual: Sample) -> None:
+    names = ("flash-on", "kv-q8", "repetitive", "SmolLM2-135M-Instruct", "Example CPU")
+    written = json.dumps(usual.decision)
+    for name in names:
+        written = written.replace(name, json.dumps(f"{name}|_`*[x](y)<b>")[1:-1])
+    there, here = summary_markdown(usual.decision), summary_markdown(json.loads(written))
+    assert [len(row) for row in cells(here)] == [len(row) for row in cells(there)]
+    assert marks(here) == marks(there)
+    assert ["kv-q8|_`*[x](y)<b>"] == [row[0] for row in cells(here) if row[0].startswith("kv-q8")][:1]
 
 
 def test_the_decision_stands_before_what_it_rests_on(usual: Sample) -> None:
