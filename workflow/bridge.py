@@ -31,7 +31,7 @@ from pivotbench.rounds import standing_races
 from pivotbench.stage_files import load_stage
 from pivotbench.stages.context import OWNER_VARIABLE
 from pivotbench.study import check_conflicts, check_flags, check_secrets, load_study
-from pivotbench.summary.text import terminal_summary
+from pivotbench.summary.terminal import terminal_summary
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -12,7 +12,7 @@ from typing import cast
 
 from ground_truth.truth import load, reported_figures
 from pivotbench.client.open_files import open_files
-from pivotbench.engines.base import Dialect
+from pivotbench.engines.endpoints import Dialect
 
 OTHER_FILES = 64
 

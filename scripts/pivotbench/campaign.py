@@ -20,7 +20,8 @@ from pivotbench.cells import (
     throughput_request,
 )
 from pivotbench.engines import engine_python, get_engine
-from pivotbench.engines.base import Engine, FlagCatalogue
+from pivotbench.engines.base import Engine
+from pivotbench.engines.catalogue import FlagCatalogue
 from pivotbench.errors import UserError
 from pivotbench.evidence import race_paths
 from pivotbench.files import canonical_json

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pivotbench.engines.base import Engine, FlagCatalogue, FlagSpec
+from pivotbench.engines.base import Engine
+from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 from pivotbench.engines.packages import package_stamp, versions_beside
 from pivotbench.files import fingerprint, read_json, write_json
 from pivotbench.machine import containers

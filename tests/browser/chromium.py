@@ -5,9 +5,9 @@ Run as ``python tests/browser/chromium.py REPORT FOLDER`` it takes the pictures 
 
 from __future__ import annotations
 
+import argparse
 import base64
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -82,4 +82,8 @@ def main(report: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    parser = argparse.ArgumentParser(description="Take the pictures of a report that the documents show.")
+    parser.add_argument("report", type=Path, help="a report.html")
+    parser.add_argument("folder", type=Path, help="where the pictures go, docs/images")
+    asked = parser.parse_args()
+    main(asked.report, asked.folder)

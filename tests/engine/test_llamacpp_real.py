@@ -19,7 +19,8 @@ import pytest
 from pivotbench.client import LoadPlan, RequestRecord, generate, measure
 from pivotbench.client.witness import Witness
 from pivotbench.engines import engine_python
-from pivotbench.engines.base import FlagSpec, FlagValue
+from pivotbench.engines.base import FlagValue
+from pivotbench.engines.catalogue import FlagSpec
 from pivotbench.engines.llamacpp import LLAMACPP, SERVE_PROGRAM
 from pivotbench.provision import model_path
 from pivotbench.study import load_study

@@ -11,7 +11,7 @@ from ground_truth import answers
 from ground_truth.server import Schedule
 from ground_truth.truth import TruthServer, load, reported_figures, true_figures
 from pivotbench.client import connection
-from pivotbench.engines.base import Dialect
+from pivotbench.engines.endpoints import Dialect
 
 pytestmark = pytest.mark.alone
 

@@ -23,7 +23,7 @@ from pivotbench.client.record import Identity, RequestRecord
 from pivotbench.client.request import Exchange, Target
 from pivotbench.client.sender import open_sender
 from pivotbench.client.summary import token_gaps
-from pivotbench.engines.base import Dialect
+from pivotbench.engines.endpoints import Dialect
 
 TESTS = Path(__file__).resolve().parent.parent
 STALL_SECONDS = 30.0

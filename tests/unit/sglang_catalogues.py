@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pivotbench.engines.base import FlagCatalogue, FlagSpec
+from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 
 FOLDER = Path(__file__).parents[1] / "data" / "sglang-flags"
 VERSIONS = tuple(sorted(file.stem for file in FOLDER.glob("*.json")))

@@ -15,7 +15,7 @@ from pivotbench.client import load as load_module
 from pivotbench.client import measure
 from pivotbench.client.open_files import open_files
 from pivotbench.client.sender import LocalSender
-from pivotbench.engines.base import Dialect
+from pivotbench.engines.endpoints import Dialect
 from pivotbench.errors import UserError
 from unit.loads import TOKENS, load, paced, plan, plan_of, text
 from unit.streaming_server import Stream, StreamingServer

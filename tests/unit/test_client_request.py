@@ -12,7 +12,7 @@ from pivotbench.client.connection import Pool
 from pivotbench.client.dialects import Ask, Message
 from pivotbench.client.record import Identity, RequestRecord
 from pivotbench.client.request import Exchange, Target
-from pivotbench.engines.base import Dialect
+from pivotbench.engines.endpoints import Dialect
 from unit.streaming_server import Handler, Stream, StreamingServer
 
 ASK: tuple[Message, ...] = ({"role": "user", "content": "hi"},)

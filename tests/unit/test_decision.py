@@ -17,7 +17,8 @@ from pivotbench.decision.decide import decide
 from pivotbench.decision.document import json_schema, validated
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.files import read_json
-from pivotbench.summary.text import summary_markdown, terminal_summary
+from pivotbench.summary.terminal import terminal_summary
+from pivotbench.summary.text import summary_markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -309,7 +310,8 @@ def test_the_demo_campaign_reads_well(tmp_path: Path) -> None:
     text = (folder / "summary.md").read_text()
     assert decision["launch_command"] in text
     assert ". Metric: " in text
-    assert f"Runner-up: {decision['runner_up']['configuration']}." in text
+    runner_up = decision["runner_up"]["configuration"]
+    assert f"The runner-up's command</b></summary>\n\n{runner_up}:" in text
     assert re.search(r"\d%", text) is None
     assert all(e["configuration"] in text for e in decision["eliminated"])
 

@@ -29,7 +29,8 @@ from pivotbench.latency_limits import Goodput
 from pivotbench.measurements import collect
 from pivotbench.report import render
 from pivotbench.study import Metric
-from pivotbench.summary.text import summary_markdown, terminal_summary
+from pivotbench.summary.terminal import terminal_summary
+from pivotbench.summary.text import summary_markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 

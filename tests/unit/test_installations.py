@@ -10,7 +10,7 @@ from study_samples import RIGHT, study_of
 
 import scripted
 from pivotbench.campaign import Campaign
-from pivotbench.engines.base import FlagCatalogue, FlagSpec
+from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 from pivotbench.engines.sglang import SGLANG
 from pivotbench.installations import (
     Installation,

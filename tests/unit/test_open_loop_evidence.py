@@ -101,8 +101,8 @@ def test_report_and_summary_have_the_table_only_where_there_was_a_rate(tmp_path:
     assert f"<h3>{title}</h3>" in render(case.decision, case.measurements, case.cells)
     assert title not in render(without, case.measurements, case.cells)
     text = summary_markdown(case.decision)
-    assert f"## {title}" in text
-    assert "| free | 2 | flash-off | 1.92 | 0.64 | 369 ms | 1.6 s | 21.6 s | 27 | in 1 of 3 rounds |" in text
+    assert f"<summary><b>{title}</b></summary>" in text
+    assert "| free | 2 (1.92) | flash-off | 0.64 | 369 ms, 1.6 s | 21.6 s | 27 | in 1 of 3 rounds |" in text
     assert title not in summary_markdown(without)
 
 

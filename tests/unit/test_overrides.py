@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import scripted
-from pivotbench.engines.base import Change, FlagCatalogue, FlagSpec
+from pivotbench.engines.base import Change
+from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 from pivotbench.engines.sglang import SGLANG, effective
 from pivotbench.stages.overrides import deprecations, overrides
 

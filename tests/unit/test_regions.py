@@ -17,7 +17,8 @@ from pivotbench.charts.frontier import finding
 from pivotbench.decision.decide import decide
 from pivotbench.decision.loads.words import crossing_words, place_words, standing_words
 from pivotbench.decision_rules import DecisionRules
-from pivotbench.summary.text import summary_markdown, terminal_summary
+from pivotbench.summary.terminal import terminal_summary
+from pivotbench.summary.text import summary_markdown
 
 RULES = replace(CHAT_RULES, rounds_min=3, rounds_max=3)
 MIXED = replace(RULES, metric_weights={"chat": 3.0, "code": 1.0})
@@ -259,4 +260,4 @@ def test_a_crossing_is_two_verdicts_that_contradict_each_other(
 
 def test_one_load_needs_no_table() -> None:
     decision = decided({"a": {("chat", 1): 100.0}, "b": {("chat", 1): 90.0}})
-    assert "## By load" not in summary_markdown(decision)
+    assert "By load" not in summary_markdown(decision)

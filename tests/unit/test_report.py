@@ -345,7 +345,8 @@ def test_no_text_of_a_model_or_server_is_markup_in_the_summary(usual: Sample) ->
     summary = summary_markdown(decision)
     for link in ("[here](javascript", "[x](http"):
         assert summary.count("\\" + link) == summary.count(link) > 0
-    without_code = re.sub(r"(?s)(`+)(?!`).*?(?<!`)\1(?!`)", "", summary)
+    own = re.sub(r"</?details>|<summary><b>[^<]*</b></summary>", "", summary)
+    without_code = re.sub(r"(?s)(`+)(?!`).*?(?<!`)\1(?!`)", "", own)
     assert "window.stolen" in without_code
     assert "<" not in without_code
 

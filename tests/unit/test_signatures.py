@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pivotbench.client.warnings import RunWarning
+from pivotbench.detectors import first_token_collapse, inspect
 from pivotbench.diagnosis.reasons import reason_codes, remedy_of
 from pivotbench.diagnosis.signatures import Catalogue, Signature, catalogue
 from pivotbench.diagnosis.troubleshooting import DOCUMENT, document
@@ -61,6 +62,12 @@ def test_every_code_that_the_package_gives_has_its_words() -> None:
     assert {"launch_timeout", "leaked", "requests_failed", "record_missing", "garbage"} <= given_codes
     assert given_codes <= reason_codes().reasons.keys()
     assert {str(warning) for warning in RunWarning} == reason_codes().warnings.keys()
+
+
+def test_every_sign_that_a_detector_gives_has_its_words() -> None:
+    found = {finding.name for finding in inspect("a text", [1, 2], [-0.1])} | {first_token_collapse([]).name}
+    assert found == reason_codes().signs.keys()
+    assert all(f"| `{sign}` | " in document() for sign in found)
 
 
 def test_the_troubleshooting_document_is_current_and_has_a_heading_for_every_code() -> None:

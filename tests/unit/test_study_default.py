@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pivotbench.engines import llamacpp_serve
-from pivotbench.engines.base import FlagCatalogue, FlagSpec
+from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 from pivotbench.study import check_flags, load_study
 from pivotbench.study.prompts import read_prompts
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from study_samples import RIGHT, changed, study_of
 
-from pivotbench.engines.base import FlagCatalogue, FlagSpec
+from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 from pivotbench.errors import UserError
 from pivotbench.study import check_flags, deprecated_flags
 

@@ -20,6 +20,7 @@ CONFIG = Path(__file__).parents[2] / "config"
 
 # What a schema for editors cannot see: other files, other keys, and YAML itself.
 BEYOND_A_SCHEMA = {
+    "engine misspelt",
     "engine twice",
     "reference never launched",
     "budget without a GPU",

@@ -73,7 +73,7 @@ def test_wrong_answers_disagreement_and_garbage_under_load_each_put_a_backend_ou
     assert "text at concurrency 2" in crowded["reason"]["message"]
     assert set(crowded["reason"]["evidence"][0]) == {"!"}
     assert decision["agreement"][0]["reference"] == decision["winner"] == "good"
-    assert "## Answers" in (fresh.results / "summary.md").read_text()
+    assert "<b>Answers</b>" in (fresh.results / "summary.md").read_text()
 
 
 def test_nothing_healthy_is_a_decision_too(fresh: Folder) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pivotbench.changes.folder import Key, Results
 from pivotbench.changes.work import differing, work_sent
-from pivotbench.engines import get_engine
+from pivotbench.engines import spelling_of
 from pivotbench.evidence import CellFiles, load_in_words
 from pivotbench.settings import flat, unasked_differences
 
@@ -68,7 +68,7 @@ def flag_changes(old: Results, new: Results, key: Key) -> tuple[list[str], list[
         for name in sorted(before.requested.keys() | after.requested.keys())
         if before.requested.get(name) != after.requested.get(name)
     ]
-    spelling = get_engine(new.decision["engine"]).spelling
+    spelling = spelling_of(new.decision["engine"])
     settings = (flat(before.effective), flat(after.effective))
     return asked, list(unasked_differences(spelling, (before.requested, after.requested), settings))
 

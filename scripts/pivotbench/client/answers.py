@@ -11,7 +11,8 @@ from pivotbench.client.connection import Pool
 from pivotbench.client.dialects import Ask
 from pivotbench.client.record import Identity, RequestStatus
 from pivotbench.client.request import Exchange, Target
-from pivotbench.engines.base import Alternative, Dialect
+from pivotbench.engines.base import Alternative
+from pivotbench.engines.endpoints import Dialect
 from pivotbench.pace import STALL_SECONDS
 from pivotbench.results import Reason
 

@@ -17,7 +17,7 @@ from pivotbench.client.request import Target
 from pivotbench.client.summary import run_entry
 from pivotbench.client.tokenizer import count_by_text, vocabulary
 from pivotbench.client.witness import Witness
-from pivotbench.engines.base import Dialect
+from pivotbench.engines.endpoints import Dialect
 from pivotbench.errors import UserError
 from pivotbench.workloads import (
     Prompt,

@@ -10,7 +10,7 @@ from typing import Any
 
 from pivotbench.client.dialects import Ask
 from pivotbench.client.record import Identity
-from pivotbench.engines.base import Dialect
+from pivotbench.engines.endpoints import Dialect
 
 LENGTH = struct.Struct("!I")
 

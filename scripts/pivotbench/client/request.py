@@ -26,7 +26,7 @@ from pivotbench.client.http import BadResponseError
 from pivotbench.client.json_bytes import decode, encode
 from pivotbench.client.record import Identity, RequestRecord, RequestStatus, mended, whole_text
 from pivotbench.client.sse import END_MARK, EventParser
-from pivotbench.engines.base import Dialect
+from pivotbench.engines.endpoints import Dialect
 
 # What a server says that knows no chat form, or whose model has none.
 NO_CHAT_FORM = (400, 404)

@@ -6,8 +6,8 @@ import http.client
 from collections.abc import Sequence
 
 from pivotbench.client.dialects import Ask, chat_form_body, chat_form_path
-from pivotbench.engines.base import Dialect
 from pivotbench.engines.control import ask
+from pivotbench.engines.endpoints import Dialect
 
 TIMEOUT_SECONDS = 10.0
 

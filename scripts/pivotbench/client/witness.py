@@ -39,10 +39,14 @@ class Witness:
         """Add ``telemetry`` and ``acceptance.metrics`` to a run that has ended, and what they warn of.
 
         Telemetry covers the measured time. The counters cover the whole run, warm-up and cut requests
-        included; they are compared with all its complete answers.
+        included; they are compared with all its complete answers, and stand in where these tell of no drafts.
         """
         counted = self._counted_since()
         run["acceptance"]["metrics"] = check = cross_check(records, counted) if counted else None
+        if check and check["answers_length"] is None:
+            # No answer tells of its drafts, as vLLM's do not: then the server's counters are what is known.
+            told = {name: check[name] for name in ("length", "proposed", "accepted", "verify_steps")}
+            run["acceptance"] |= told | {"counted": check["verify_steps"] is not None}
         if check and check["differs"]:
             run["warnings"].append(
                 warn(

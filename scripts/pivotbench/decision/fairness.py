@@ -110,9 +110,10 @@ def unfair(a: Serving, b: Serving, demand: Demand, spelling: Spelling) -> str | 
     None of it counts where either configuration asked for it.
     """
     asked = a.asked | b.asked
-    limits = _numbers(spelling.requests, a, b, spelling, asked)
-    if limits and limits[0] != limits[1] and min(limits) < demand.concurrency:
-        flag, enough = spelling.requests.flag, demand.concurrency
+    requests = spelling.requests
+    limits = _numbers(requests, a, b, spelling, asked)
+    if requests and limits and limits[0] != limits[1] and min(limits) < demand.concurrency:
+        flag, enough = requests.flag, demand.concurrency
         return (
             f"they serve {limits[0]:g} and {limits[1]:g} requests at once and {enough} were sent; "
             f"to compare them, serve both with {flag}: {enough}"
@@ -145,10 +146,10 @@ def environments_differ(environments: Iterable[str]) -> str:
 
 
 def _numbers(
-    topic: Topic, a: Serving, b: Serving, spelling: Spelling, asked: frozenset[str]
+    topic: Topic | None, a: Serving, b: Serving, spelling: Spelling, asked: frozenset[str]
 ) -> tuple[float, float] | None:
     """What each server takes in all: a limit is that of one replica of the model."""
-    if asked & {spelled(topic.flag), *topic.settings}:
+    if topic is None or asked & {spelled(topic.flag), *topic.settings}:
         return None
     one, other = (
         limit * (each.settings.get(spelling.data_parallel or "") or 1)

@@ -27,12 +27,13 @@ class ReasonCode(BaseModel):
 
 
 class ReasonCodes(BaseModel):
-    """The content of reasons.yaml: reasons by code, and what helps against each warning of a run."""
+    """The content of reasons.yaml: reasons by code, what helps against warnings, what detectors see."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     reasons: dict[str, ReasonCode]
     warnings: dict[str, Sentence]
+    signs: dict[str, Sentence]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md: every reason code and warning with what to do, made from the catalogue."""
+"""docs/troubleshooting.md: every reason code, sign and warning with what to do, made from the catalogue."""
 
 from __future__ import annotations
 
@@ -28,6 +28,17 @@ in different rounds put a configuration out. `--config retry=all` tries every fa
 beside the reason begins with the line that tells the cause; the whole log is in `logs/` of the cell.
 """
 
+_SIGNS = """\
+## Signs in an answer
+
+A reason `garbage` or `garbage_under_load` names in parentheses what the detectors saw. Alone, only those put
+a configuration out that are garbage by themselves; the others count where the reference's answer to the same
+prompt has none of them, since a weak model loops too. Thresholds, and what they find and miss:
+[benchmarks/detectors](../benchmarks/detectors/README.md).
+
+| sign | what was seen |
+|---|---|"""
+
 
 def document() -> str:
     """Return the document."""
@@ -45,6 +56,9 @@ def document() -> str:
             *told,
             "## What a stage or the decision finds\n",
             *judged,
+            _SIGNS,
+            *(f"| `{name}` | {meaning} |" for name, meaning in reason_codes().signs.items()),
+            "",
             "## Warnings of a run\n",
             "A run with a warning is kept and marked.\n",
             "| warning | what it says | what to do |\n|---|---|---|",

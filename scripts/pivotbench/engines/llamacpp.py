@@ -7,29 +7,17 @@ import json
 import os
 import re
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pivotbench.engines import llamacpp_forced
-from pivotbench.engines.base import (
-    Change,
-    Command,
-    Dialect,
-    FlagCatalogue,
-    FlagSpec,
-    FlagValue,
-    LaunchPhase,
-    Probe,
-    flags_to_argv,
-)
+from pivotbench.engines.base import Command, Engine, FlagValue, LaunchPhase, flags_to_argv
+from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 from pivotbench.engines.control import ask
 from pivotbench.engines.counters import DraftCounters, read_counters
 from pivotbench.engines.forced import Forced
-from pivotbench.engines.packages import package_version
-from pivotbench.engines.spelling import LLAMACPP_SPELLING, Spelling
+from pivotbench.engines.spelling import LLAMACPP_SPELLING
 from pivotbench.errors import UserError
 from pivotbench.machine.containers import Container
 
@@ -70,38 +58,22 @@ WEIGHT_BUFFER = re.compile(r"load_tensors: +(\S+) model buffer size")
 SPECULATION = re.compile(r"adding speculative implementation '([\w-]+)'")
 
 
-@dataclass(frozen=True)
-class LlamaCpp:
-    """The llama.cpp engine; see the Engine protocol for what each method promises."""
+class LlamaCpp(Engine):
+    """The llama.cpp engine; see Engine for what each method promises."""
 
-    name: str = "llamacpp"
-    dialects: tuple[Dialect, ...] = ("openai-chat", "openai-completions")
-    stop_grace_seconds: float = 5.0
-    package: str = "xllamacpp"
-    companions: tuple[str, ...] = ()
-    reserved_flags: frozenset[str] = frozenset({"model", "alias", "host", "port"})
-    slot_caches: Mapping[str, str] = field(default_factory=dict)
-    simulates: str | None = None
-    spelling: Spelling = LLAMACPP_SPELLING
+    name = "llamacpp"
+    package = "xllamacpp"
+    stop_grace_seconds = 5.0
+    spelling = LLAMACPP_SPELLING
 
     def command(
-        self,
-        python: str,
-        model: str,
-        flags: Mapping[str, FlagValue],
-        *,
-        port: int,
-        served_name: str,
+        self, python: str, model: str, flags: Mapping[str, FlagValue], *, port: int, served_name: str
     ) -> Command:
         """Return the launch command; metrics are always on, so nothing is added for them."""
         return Command(
             study=(python, str(SERVE_PROGRAM), "--model", model, *flags_to_argv(flags)),
             added=("--alias", served_name, "--host", "127.0.0.1", "--port", str(port)),
         )
-
-    def installed_version(self, python: Path) -> str | None:
-        """Return xllamacpp's version in the environment of ``python``."""
-        return package_version(python, self.package)
 
     def read_flags(
         self, python: Path, env: Mapping[str, str], container: Container | None = None
@@ -134,32 +106,6 @@ class LlamaCpp:
         )
         return FlagCatalogue(engine=self.name, version=data["version"], flags=flags)
 
-    def probe(self, url: str, served_name: str, *, timeout_seconds: float) -> Probe:
-        """Ask who serves, then for one token; both within ``timeout_seconds``."""
-        deadline = time.monotonic() + timeout_seconds
-        question = {
-            "model": served_name,
-            "messages": [{"role": "user", "content": "Hello"}],
-            "max_tokens": 1,
-            "temperature": 0,
-        }
-        try:
-            status, answer = ask(f"{url}/v1/models", timeout_seconds=timeout_seconds)
-            if status == 503:
-                return Probe("loading", "the model is loading")
-            names = served_names(answer)
-            if served_name not in names:
-                return Probe("stranger", f"{url} serves {', '.join(sorted(names)) or 'no model'}")
-            left = max(0.1, deadline - time.monotonic())
-            status, answer = ask(f"{url}/v1/chat/completions", question, timeout_seconds=left)
-        except http.client.HTTPException as error:
-            return Probe("stranger", f"{url} does not answer in HTTP: {error!r}")
-        except OSError as error:
-            return Probe("loading", f"no answer from {url}: {error}")
-        if status != 200 or not isinstance(answer, dict) or not answer.get("choices"):
-            return Probe("loading", f"a generation answered {status}: {str(answer)[:200]}")
-        return Probe("ready")
-
     def server_info(self, url: str, log: Sequence[str] = ()) -> dict[str, Any]:
         """Return effective settings under their flags' names, from ``/props`` and the log.
 
@@ -178,14 +124,6 @@ class LlamaCpp:
             }
         except (OSError, http.client.HTTPException, KeyError, TypeError):
             return settings
-
-    def changes(self, effective: Mapping[str, Any], log: Sequence[str]) -> list[Change]:  # noqa: ARG002
-        """Return nothing: its settings in effect are read from its log, and it tells of no change beside."""
-        return []
-
-    def rank_differences(self, effective: Mapping[str, Any]) -> dict[str, list[Any]]:  # noqa: ARG002
-        """Return nothing: it has no ranks."""
-        return {}
 
     def launch_phases(self, log: Sequence[str]) -> list[LaunchPhase]:
         """Return start, weights, context (KV cache, compute buffers), warm-up and listen, in seconds."""
@@ -220,14 +158,6 @@ class LlamaCpp:
     def teacher_logprobs(self, url: str, prompt: str, continuation: str) -> Forced:
         """Return the continuation's log probabilities, one request a token; see llamacpp_forced."""
         return llamacpp_forced.teacher_logprobs(url, prompt, continuation)
-
-
-def served_names(answer: Any) -> set[str]:
-    """Return the ids and aliases a ``/v1/models`` answer lists; empty where it is not such an answer."""
-    try:
-        return {name for model in answer["data"] for name in (model["id"], *model.get("aliases", ()))}
-    except (KeyError, TypeError, AttributeError):
-        return set()
 
 
 def logged_settings(log: Sequence[str]) -> dict[str, Any]:

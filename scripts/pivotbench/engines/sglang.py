@@ -12,18 +12,17 @@ from pivotbench.engines import sglang_changes, sglang_forced
 from pivotbench.engines.base import (
     Change,
     Command,
-    Dialect,
-    FlagCatalogue,
+    Engine,
     FlagValue,
     LaunchPhase,
-    Probe,
     flags_to_argv,
 )
+from pivotbench.engines.catalogue import FlagCatalogue
 from pivotbench.engines.control import ask
 from pivotbench.engines.counters import DraftCounters, read_counters
+from pivotbench.engines.endpoints import Dialect
 from pivotbench.engines.forced import Forced
-from pivotbench.engines.packages import package_version
-from pivotbench.engines.sglang_flags import ask_catalogue
+from pivotbench.engines.probing import Probe
 from pivotbench.engines.sglang_log import launch_phases
 from pivotbench.engines.spelling import SGLANG_SPELLING
 from pivotbench.machine.containers import Container
@@ -55,20 +54,27 @@ _STATE_KEYS = (
 # Its workers rename themselves (setproctitle), which by default overwrites the environment that /proc shows
 # of them, and with it the marker by which a launch's processes are known.
 _ENVIRONMENT = {"SPT_NOENV": "1"}
+_PARSER = """
+import argparse
+from sglang.srt.server_args import ServerArgs
+parser = argparse.ArgumentParser()
+ServerArgs.add_cli_args(parser)
+"""
 # These change while the server works, so they are no settings.
 _PASSING_KEYS = ("last_gen_throughput", "avg_spec_accept_length")
 
 
-class SGLang:
-    """The engine adapter for SGLang."""
+class SGLang(Engine):
+    """The engine adapter for SGLang; see Engine for what each method promises."""
 
     name = "sglang"
+    parser = _PARSER
     dialects: tuple[Dialect, ...] = ("sglang-generate", "openai-chat", "openai-completions")
     # After SIGTERM it waits 5 s for "GPU activity to settle" before it ends its schedulers.
     stop_grace_seconds = 10.0
     package = "sglang"
     companions = ("torch", "flashinfer-python", "sglang-kernel", "sgl-kernel", "triton")
-    reserved_flags = frozenset({"model-path", "model", "host", "port", "served-model-name", "enable-metrics"})
+    in_containers = True
     slot_caches: Mapping[str, str] = {
         "FLASHINFER_WORKSPACE_BASE": "flashinfer",
         "TORCH_EXTENSIONS_DIR": "torch_extensions",
@@ -102,16 +108,11 @@ class SGLang:
             env=dict(_ENVIRONMENT),
         )
 
-    def installed_version(self, python: Path) -> str | None:
-        """Return SGLang's version from package metadata, or None where it is not installed."""
-        return package_version(python, self.package)
-
     def read_flags(
         self, python: Path, env: Mapping[str, str], container: Container | None = None
     ) -> FlagCatalogue:
-        """Ask the interpreter for SGLang's own argument parser; no GPU is touched. Raises UserError."""
-        variables = {**_ENVIRONMENT, **env}
-        return ask_catalogue(python, variables, container, (self.package, *self.companions))
+        """Ask SGLang's own argument parser, under the variables of a launch. Raises UserError."""
+        return super().read_flags(python, {**_ENVIRONMENT, **env}, container)
 
     def probe(self, url: str, served_name: str, *, timeout_seconds: float) -> Probe:
         """Ask for the served name, then for one generated token; both within ``timeout_seconds``.

@@ -45,7 +45,7 @@ class SideEffect:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Names are settings as the server reports them, with underscores and dots.
+    """Names are settings as the server reports them, with underscores and dots; None is not known.
 
     ``requests``: how many it serves at once; ``tokens``: how many its cache holds; ``graphs``: the batch
     sizes with recorded kernels; ``graphs_off``: switches that turn these off. ``tensor_parallel`` and
@@ -56,8 +56,8 @@ class Spelling:
     how far drafts reach. ``remedies``: flags to try; what an engine has no flag for is not among them.
     """
 
-    requests: Topic
-    tokens: Topic
+    requests: Topic | None = None
+    tokens: Topic | None = None
     graphs: Topic | None = None
     graphs_off: tuple[str, ...] = ()
     tensor_parallel: str | None = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pivotbench.engines import get_engine
-from pivotbench.engines.base import Engine, FlagCatalogue
+from pivotbench.engines.base import Engine
+from pivotbench.engines.catalogue import FlagCatalogue
 from pivotbench.errors import UserError
 from pivotbench.installations import kept_flags, known_versions, read_flags
 from pivotbench.lease.ensure import stop

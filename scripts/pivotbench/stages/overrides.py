@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pivotbench.engines.base import Change, FlagCatalogue
+from pivotbench.engines.base import Change
+from pivotbench.engines.catalogue import FlagCatalogue
 
 
 def overrides(

@@ -7,7 +7,8 @@ from typing import Any
 from pivotbench.client import LoadPlan, measure, spoken, write_requests
 from pivotbench.client.witness import Witness
 from pivotbench.engines import get_engine
-from pivotbench.engines.base import ENDPOINTS, simulates_drafts
+from pivotbench.engines.base import simulates_drafts
+from pivotbench.engines.endpoints import ENDPOINTS
 from pivotbench.evidence import load_in_words
 from pivotbench.lease.state import Record
 from pivotbench.results import Reason, Stage

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pivotbench.engines.base import FlagCatalogue
+from pivotbench.engines.catalogue import FlagCatalogue
 from pivotbench.engines.findings import Facts, Finding, findings
 from pivotbench.errors import UserError
 from pivotbench.study.model import Study

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from pivotbench.engines.base import FlagCatalogue, FlagSpec, FlagValue
+from pivotbench.engines.base import FlagValue
+from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 from pivotbench.errors import UserError
 from pivotbench.study.backends import value_text
 from pivotbench.study.model import Study

@@ -11,10 +11,19 @@ import shlex
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
-from pivotbench.engines import get_engine
-from pivotbench.engines.base import ENDPOINTS
+from pivotbench.engines import ENGINES, NAME_PATTERN, get_engine
+from pivotbench.engines.endpoints import ENDPOINTS
+from pivotbench.errors import UserError
 from pivotbench.files import canonical_json, sha256_of_file
 from pivotbench.study.backends import Backends, Configurations, Speculative
 from pivotbench.study.environment import Secrets, Variables
@@ -42,6 +51,22 @@ from pivotbench.study.wording import KeyPath, listed, quoted, suggestion
 MAX_REQUEST_BYTES = 64 << 10
 # Each part of it has 96 characters at most.
 _HUB_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?"
+
+
+def _check_engine(name: str) -> str:
+    try:
+        return get_engine(name).name
+    except UserError as error:
+        raise refusal(str(error)) from error
+
+
+EngineName = Annotated[
+    str,
+    AfterValidator(_check_engine),
+    WithJsonSchema(
+        {"anyOf": [{"enum": sorted(ENGINES)}, {"type": "string", "pattern": f"^{NAME_PATTERN}$"}]}
+    ),
+]
 
 
 class Model(Strict):
@@ -124,7 +149,10 @@ class Study(Strict):
     """One comparison: a model, an engine, the configurations, the measurement and the decision."""
 
     name: Name = Field(description="Name of the study; its results go to a folder of that name in results/.")
-    engine: Literal["llamacpp", "sglang"] = Field(description="Kind of server to start.")
+    engine: EngineName = Field(
+        description="Kind of server to start; one of your own is in config/engines/NAME.py, see "
+        "[docs/engines.md](../docs/engines.md)."
+    )
     python: StudyPath | None = Field(
         default=None,
         description="Interpreter of an environment that has the engine, relative to the study file. "
@@ -238,7 +266,7 @@ class Study(Strict):
             check_name(name, "versions", name)
             contained.append((("versions", name, "container"), version.container))
         for place, container in contained:
-            if container is not None and self.engine != "sglang":
+            if container is not None and not get_engine(self.engine).in_containers:
                 raise refusal(f"{self.engine} is started without a container; give python", *place)
         for at, value in self._named_versions():
             if at[0] == "speculative":

@@ -130,7 +130,7 @@ class Throughput(Strict):
         default=None,
         description="Where requests go: chat is /v1/chat/completions, completions is /v1/completions "
         "(a conversation as one text, without a chat template), native is SGLang's /generate. "
-        "Default: native for sglang, chat for llamacpp.",
+        "Default: native for sglang, chat for others.",
     )
     seconds: Seconds = Field(default=30.0, description="Measured time, at least, after the warm-up.")
     windows: Annotated[int, Field(ge=1, le=1000)] = Field(

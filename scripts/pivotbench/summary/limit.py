@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pivotbench.summary.markdown import table, text
+
 Limit = Mapping[str, Any]
 
 
@@ -18,9 +20,9 @@ def limit_sentence(limit: Limit) -> str:
 def limit_markdown(limit: Limit) -> str:
     """Return the section of summary.md: a sentence and a table, or why the limit is not known."""
     if limit["reason"] is not None:
-        return f"How far this is from what memory bandwidth allows is not known: {limit['reason']}.\n"
+        return f"How far this is from what memory bandwidth allows is not known: {text(limit['reason'])}.\n"
     lines = [
-        f"| {row['workload']} | {row['measured_tok_s']:.1f} | {row['roofline_tok_s']:.1f} | "
+        f"| {text(row['workload'])} | {row['measured_tok_s']:.1f} | {row['roofline_tok_s']:.1f} | "
         f"{100 * row['share']:.0f} % | {row['bytes_per_pass'] / 1e9:.2f} | "
         f"{row['cache_bytes_per_pass'] / 1e9:.2f} | {row['tokens_per_pass']:.2f} |"
         for row in limit["by_workload"]
@@ -28,10 +30,7 @@ def limit_markdown(limit: Limit) -> str:
     head = ("workload", "tok/s", "roofline tok/s", "share", "GB a pass", "of it cache", "tokens a pass")
     return "\n".join(
         [
-            f"{limit_sentence(limit)} ([{limit['bandwidth_gb_s']:g} GB/s each]({limit['source']})).\n",
-            f"| {' | '.join(head)} |",
-            "|---" * len(head) + "|",
-            *lines,
-            "",
+            f"{text(limit_sentence(limit))} ([{limit['bandwidth_gb_s']:g} GB/s each]({limit['source']})).\n",
+            table(head, lines),
         ]
     )

@@ -6,8 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-# What would begin a column, a link or a picture. Emphasis and code stay: our own sentences use them.
-_MARKS = re.compile(r"\||\[(?=[^\]]*\]\()")
+# Code within a line, as CommonMark pairs backticks. A pipe would end a table's cell even in there.
+_CODE = re.compile(r"(?<!`)(`+)(?!`)([^|]*?[^`|])\1(?!`)")
+# What would begin a column, emphasis, a link, a picture or code; an underscore within a word does not.
+_MARKS = re.compile(r"[\\|*`~\[]|(?<![^\W_])_|_(?![^\W_])")
+# What would begin a heading, a quotation, a list or a line across at the begin of a line.
+_BEGINS = re.compile(r"^(\d{1,9})?(?=[.)](?:\s|$)|#{1,6}(?:\s|$)|[-+](?:\s|$)|>|[-=]{2,})")
 
 
 def table(head: Sequence[str], lines: Sequence[str]) -> str:
@@ -18,13 +22,24 @@ def table(head: Sequence[str], lines: Sequence[str]) -> str:
 
 
 def text(value: Any) -> str:
-    """Return text that Markdown tables, links, pictures and inline HTML leave alone, on one line."""
+    """Return text on one line that is text wherever it stands: in a table, a list, a heading.
+
+    Nothing in it is a mark but code between backticks, which our own sentences use.
+    """
     plain = " ".join(str(value).split())
+    parts, end = [], 0
+    for found in _CODE.finditer(plain):
+        parts += [_escaped(plain[end : found.start()]), found[0]]
+        end = found.end()
+    return _BEGINS.sub(r"\1\\", "".join([*parts, _escaped(plain[end:])]))
+
+
+def _escaped(plain: str) -> str:
     return _MARKS.sub(r"\\\g<0>", plain.replace("&", "&amp;").replace("<", "&lt;"))
 
 
 def code(value: Any) -> str:
-    """Return a value as code within a line, whatever it holds."""
+    """Return a value as code within a line, whatever it holds; not for tables, whose cells a pipe ends."""
     plain = " ".join(str(value).split())
     fence = _fence(plain, 1)
     return f"{fence} {plain} {fence}" if "`" in plain else f"`{plain}`"
@@ -34,6 +49,11 @@ def block(language: str, value: str) -> str:
     """Return lines of code that nothing in them can end."""
     fence = _fence(value, 3)
     return f"{fence}{language}\n{value}\n{fence}\n"
+
+
+def folded(title: str, body: str) -> str:
+    """Return a part that opens with a click; empty without a body."""
+    return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n</details>\n" if body else ""
 
 
 def _fence(value: str, least: int) -> str:

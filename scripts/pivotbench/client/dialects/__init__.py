@@ -21,7 +21,7 @@ from pivotbench.client.dialects.reading import (
     spread_tokens,
 )
 from pivotbench.client.dialects.sglang import SGLangGenerateReader, generate_body
-from pivotbench.engines.base import Dialect
+from pivotbench.engines.endpoints import Dialect
 
 __all__ = [
     "UNREADABLE",

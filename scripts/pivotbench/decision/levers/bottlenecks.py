@@ -123,19 +123,20 @@ def _backlog(winner: Winner, open_loop: Sequence[Entry]) -> Iterator[Lever]:
         for row in open_loop
         if row["configuration"] == winner.name and row["rounds_sustained"] < row["rounds"]
     ]
-    each = winner.spelling.requests.told(winner.settings)
+    served, cached = winner.spelling.requests, winner.spelling.tokens
+    each = served.told(winner.settings) if served else None
     replicas = winner.settings.get(winner.spelling.data_parallel or "") or 1
-    if not behind or not isinstance(each, int) or not isinstance(replicas, int):
+    if not behind or served is None or not isinstance(each, int) or not isinstance(replicas, int):
         return
     limit = each * replicas
     row = min(behind, key=lambda each: each["rate_per_second"])
     peak = row["in_flight_peak"]
     if peak is None or peak <= limit:
         return
-    flags: dict[str, Any] = {winner.spelling.requests.flag: -(-peak // replicas)}
-    pool = winner.spelling.tokens.told(winner.settings)
-    if winner.spelling.tokens.flag in winner.cell.requested and isinstance(pool, int):
-        flags[winner.spelling.tokens.flag] = pool * peak // limit  # as many tokens for each as before
+    flags: dict[str, Any] = {served.flag: -(-peak // replicas)}
+    pool = cached.told(winner.settings) if cached else None
+    if cached and cached.flag in winner.cell.requested and isinstance(pool, int):
+        flags[cached.flag] = pool * peak // limit  # as many tokens for each as before
     yield lever(
         "serve more requests at once",
         f"at {row['rate_per_second']:g} requests/s of {row['workload']} {winner.name} falls behind: "

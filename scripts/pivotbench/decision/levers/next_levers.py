@@ -65,7 +65,7 @@ def _text_workload(states: Sequence[Contest]) -> Lever | None:
 
 def _same_terms(states: Sequence[Contest], comparisons: Sequence[Entry], spelling: Spelling) -> Lever | None:
     reasons = [c["reason"] or "" for c in comparisons if c["verdict"] == "not_comparable"]
-    asked = (spelling.requests.flag, spelling.graphs_reach)
+    asked = (spelling.requests.flag if spelling.requests else None, spelling.graphs_reach)
     flags = {flag for flag in asked if flag and any(f" {flag}: " in reason for reason in reasons)}
     if not flags:
         return None

@@ -7,7 +7,7 @@ import http.server
 import json
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -25,6 +25,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: ScriptedServer
+    metrics: Mapping[str, Callable[[ScriptedServer], int]] = {
+        "sglang:num_running_reqs": lambda server: server.in_flight,
+        "sglang:num_queue_reqs": lambda _: 0,
+        "sglang:generation_tokens_total": lambda server: server.generated,
+        "sglang:spec_verify_calls_total": lambda server: server.verified,
+    }
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:  # noqa: ARG002
         """Log as uvicorn does."""
@@ -115,7 +121,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _openai(self, asked: dict[str, Any], prompt: str | list[int], kind: str, *, chat: bool) -> None:
         limit = asked.get("max_completion_tokens") or asked.get("max_tokens") or 128
         head = {"id": uuid.uuid4().hex, "created": int(time.time()), "model": self.server.served_name}
-        wants_usage = bool((asked.get("stream_options") or {}).get("include_usage"))
+        options = asked.get("stream_options") or {}
+        wants_usage = bool(options.get("include_usage"))
+        running = bool(options.get("continuous_usage_stats"))
         thinking = self.server.script.reasoning if chat else 0
 
         def part(given: list[str], before: int) -> dict[str, Any]:
@@ -133,7 +141,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             done = len(generation.given) == len(generation.tokens)
             body = part(list(step.tokens), before)
             choice = {"index": 0, "finish_reason": generation.finish if done else None}
-            return chunk | {"choices": [choice | ({"delta": body} if chat else body)], "usage": None}
+            usage = generation.usage() if running else None
+            return chunk | {"choices": [choice | ({"delta": body} if chat else body)], "usage": usage}
 
         def whole(generation: Generation) -> dict[str, Any]:
             body = part(generation.given, 0)
@@ -196,15 +205,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._json({"success": True})
 
     def _metrics(self) -> None:
-        server = self.server
-        label = f'{{model_name="{server.served_name}"}}'
-        text = (
-            f"sglang:num_running_reqs{label} {server.in_flight}\n"
-            f"sglang:num_queue_reqs{label} 0\n"
-            f"sglang:generation_tokens_total{label} {server.generated}\n"
-        )
-        if server.verified:
-            text += f"sglang:spec_verify_calls_total{label} {server.verified}\n"
+        label = f'{{model_name="{self.server.served_name}"}}'
+        told = {name: count(self.server) for name, count in self.metrics.items()}
+        # A counter of drafts appears with its first event.
+        shown = {name: count for name, count in told.items() if count or "spec" not in name}
+        text = "".join(f"{name}{label} {count}\n" for name, count in shown.items())
         data = text.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")

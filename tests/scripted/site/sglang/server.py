@@ -26,7 +26,13 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, args: argparse.Namespace, script: Script, die: Callable[[], NoReturn]) -> None:
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        script: Script,
+        die: Callable[[], NoReturn],
+        handler: type[Handler] = Handler,
+    ) -> None:
         self.args = args
         self.script = script
         self.die = die
@@ -40,7 +46,7 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
         self.seen_prompts: set[str] = set()
         self.vocabulary: dict[int, str] = {}
         try:
-            super().__init__((args.host, args.port), Handler)
+            super().__init__((args.host, args.port), handler)
         except OSError as error:
             where = f"address ('{args.host}', {args.port}): {error.strerror}"
             say(f"ERROR:    [Errno {error.errno}] error while attempting to bind on {where}")

@@ -56,7 +56,7 @@ class ServerArgs:
     def add_cli_args(parser: argparse.ArgumentParser) -> None:
         """Add every flag to ``parser``."""
         _add_engine_flags(parser)
-        _add_script_flags(parser)
+        add_script_flags(parser)
 
 
 def _add_engine_flags(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +113,8 @@ def _add_engine_flags(parser: argparse.ArgumentParser) -> None:
     add("--speculative-num-draft-tokens", type=int, help="Tokens verified at once.")
 
 
-def _add_script_flags(parser: argparse.ArgumentParser) -> None:
+def add_script_flags(parser: argparse.ArgumentParser) -> None:
+    """Add what steers the scripted server, under whichever engine's name."""
     add = parser.add_argument
     add("--script", nargs="+", default=[], help="Behaviours: NAME, NAME=VALUE or a JSON object of them.")
     add("--script-token-seconds", type=float, default=0.002, help="Time of one decoding step.")

@@ -1,4 +1,4 @@
-"""The flags of an installed SGLang, as its own argument parser declares them."""
+"""The flags of an installed engine, as its own argument parser declares them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pivotbench.engines.base import FlagCatalogue, FlagSpec
+from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 from pivotbench.errors import UserError
 from pivotbench.machine import containers
 from pivotbench.machine.containers import Container
 
-# Importing SGLang imports torch, which takes a while on a cold disk.
+# Importing an engine imports torch, which takes a while on a cold disk.
 _TIMEOUT_SECONDS = 300
 _MARK = "pivotbench-flags:"
 
-# Runs in the engine's interpreter, whose libraries may print to stdout first: hence the mark. SGLang's
-# actions for retired flags carry `new_flag` (what to write now) and `const_value` (what the old one sets).
-_PROGRAM = f"""
-import argparse, importlib.metadata, json, sys
-from sglang.srt.server_args import ServerArgs
-parser = argparse.ArgumentParser()
-ServerArgs.add_cli_args(parser)
+# Runs in the engine's interpreter after the lines that make the parser; libraries may print to stdout first:
+# hence the mark. SGLang's actions for retired flags carry `new_flag` (what to write now) and `const_value`
+# (what the old one sets).
+_TELL = f"""
+import importlib.metadata, json, sys
 def version(name):
     try:
         return importlib.metadata.version(name)
@@ -38,24 +36,27 @@ print({_MARK!r} + json.dumps(dict(
         dict(options=a.option_strings, nargs=a.nargs, help=str(a.help or ""), setting=a.dest,
              choices=None if a.choices is None else [str(c) for c in a.choices],
              kind=type(a).__name__, use=getattr(a, "new_flag", None), stores=getattr(a, "const_value", None))
-        for a in parser._actions if a.dest != "help"
+        for a in parser._actions if a.dest != "help" and a.option_strings
     ])))
 """
 
 
-def ask_catalogue(
+def ask_parser(
+    engine: str,
+    parser: str,
+    packages: Sequence[str],
     python: Path,
     env: Mapping[str, str],
     container: Container | None,
-    packages: Sequence[str],
 ) -> FlagCatalogue:
-    """Return SGLang's flags, sorted by name, with the versions of ``packages``, of which SGLang is the first.
+    """Return an engine's flags, sorted by name, with the versions of ``packages``, its own the first.
 
-    The study's variables ``env`` are set, as a choice may hang on one; no GPU is visible. Raises UserError
-    where the interpreter or SGLang in it does not start.
+    ``parser`` is Python that leaves the argparse parser under that name. The study's variables ``env`` are
+    set, as a choice may hang on one; no GPU is visible. Raises UserError where the interpreter or the engine
+    in it does not start.
     """
     inside = {**env, "CUDA_VISIBLE_DEVICES": ""}
-    command = [str(python), "-c", _PROGRAM, *packages]
+    command = [str(python), "-c", parser + _TELL, *packages]
     where, remedy = str(python), "`python:`"
     environment = {**os.environ, **inside}
     if container is not None:
@@ -67,19 +68,21 @@ def ask_catalogue(
             command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, env=environment
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UserError(f"{where}: cannot be asked for SGLang's flags ({error}); check {remedy}") from error
+        raise UserError(f"{where}: cannot be asked for {engine}'s flags ({error}); check {remedy}") from error
     for line in told.stdout.splitlines():
         if line.startswith(_MARK):
             answer = json.loads(line.removeprefix(_MARK))
             found = {name: version for name, version in answer["versions"].items() if version}
             return FlagCatalogue(
-                engine="sglang",
+                engine=engine,
                 version=found.pop(packages[0], "unknown"),
                 flags=tuple(sorted(map(_spec, answer["flags"]), key=lambda flag: flag.name)),
                 packages=found,
             )
     last = (told.stderr.strip().splitlines() or [f"it ended with status {told.returncode}"])[-1]
-    raise UserError(f"{where}: SGLang does not load there ({last}); check {remedy} or install sglang")
+    raise UserError(
+        f"{where}: {engine} does not load there ({last}); check {remedy} or install {packages[0]}"
+    )
 
 
 def _spec(action: dict[str, Any]) -> FlagSpec:
