@@ -31,6 +31,7 @@ from pivotbench.stage_files import load_stage
 from pivotbench.stages.context import OWNER_VARIABLE
 from pivotbench.study import check_conflicts, check_flags, check_secrets, load_study
 from pivotbench.summary.text import terminal_summary
+from terminal import stand_in
 
 CONFIG_KEYS = ("study", "frozen", "retry", "old", "new")
 _DEFAULT = object()
@@ -75,6 +76,7 @@ class Bridge:
         self._unreadable: set[str] = set()
         self._races: dict[Path, tuple[tuple[int, int, int], Any]] = {}
         self._run_lock: Any = None
+        self.terminal = stand_in(workflow, self.campaign)
 
     def settle(self) -> None:
         """Once, when Snakemake knows what it is to do: heal what a killed run left behind.
@@ -130,6 +132,8 @@ class Bridge:
         workflow = self.workflow
         if not workflow.is_main_process:
             return
+        if self.terminal is not None:
+            self.terminal.begin(self.owner)
         if workflow.non_local_exec:
             speak_for_slurm(workflow.remote_execution_settings.seconds_between_status_checks)
             return
@@ -191,6 +195,8 @@ class Bridge:
         if self.workflow.dryrun or not self.workflow.is_main_process:
             return
         stop(owner=self.owner, grace_seconds=HURRIED_GRACE_SECONDS)
+        if self.terminal is not None:
+            self.terminal.end()
         decision = self.campaign.results / "decision.json"
         if decision.is_file() and not any(self.compared):
             try:
@@ -199,7 +205,7 @@ class Bridge:
                 return
             if decided.get("schema") != DECISION_SCHEMA:  # of another version, and this run made no new one
                 return
-            print(terminal_summary(decided), file=sys.stderr)
+            print(f"\n{terminal_summary(decided)}", end="", file=sys.stderr)
             report = decision.with_name("report.html")
             if report.is_file():
                 print(f"  report      {report}", file=sys.stderr)

@@ -138,6 +138,7 @@ class Folder:
             "TMPDIR": str(temporary),
             "PIVOTBENCH_LOCKS": str(self.path / "locks"),
             "PIVOTBENCH_TEST_PYTHON": sys.executable,
+            "CI": "",
         }
         return environment if real_cache else environment | {"PIVOTBENCH_CACHE": str(self.path / "cache")}
 

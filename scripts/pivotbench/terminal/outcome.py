@@ -1,0 +1,68 @@
+"""What became of a cell, in a line: its speeds, or where it failed, why and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+from pivotbench.cells import Cell
+from pivotbench.charts.figures import NO_BREAK, tok_s
+from pivotbench.errors import UserError
+from pivotbench.evidence import load_in_words, read_cell
+from pivotbench.files import read_json
+from pivotbench.results import STAGES, Stage
+
+# Speeds that one line names; a study may have dozens of loads.
+NAMED = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a cell ended: ``words`` say all, ``brief`` what stands beside a log of the stages' own words."""
+
+    failed: bool
+    words: str
+    brief: str
+
+
+def outcome(cell: Cell) -> Outcome:
+    """Return what a cell's files tell by now."""
+    try:
+        files = read_cell(cell.folder)
+    except UserError as fault:
+        return Outcome(True, str(fault), str(fault))
+    if (failure := files.failure) is not None:
+        stage, reason = failure
+        remedy = f" {reason.remedy}" if reason.remedy else ""
+        words = _printable(f"{reason.code} at {stage}: {reason.message.rstrip('.')}.{remedy}")
+        return Outcome(True, words, f"{reason.code} at {stage}")
+    if files.measured and files.throughput is not None:
+        speeds = _speeds(files.throughput["runs"])
+        return Outcome(False, speeds, speeds)
+    there = [stage for stage in STAGES if files.stage(stage) is not None]
+    done = f"{there[-1]} ok" if there else "nothing ran"
+    return Outcome(False, done, done)
+
+
+def status(cell: Cell, stage: Stage) -> str:
+    """Return how a stage ended: ok, failed or skipped; "" where its file does not tell."""
+    try:
+        return str(read_json(cell.file(stage))["status"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return ""
+
+
+def _speeds(runs: list[dict[str, Any]]) -> str:
+    said = [
+        f"{load_in_words(run).replace('concurrency ', '')}: {tok_s(mean(speeds))}"
+        for run in runs
+        if (speeds := [window["output_tok_s"] for window in run["windows"]])
+    ]
+    more = [f"{len(said) - NAMED} more loads"] if len(said) > NAMED else []
+    return ", ".join([*said[:NAMED], *more]).replace(NO_BREAK, " ") or "nothing measured"
+
+
+def _printable(text: str) -> str:
+    """Return ``text`` without what would steer a terminal: logs and models write such things."""
+    return "".join(c if c.isprintable() else " " for c in text)
