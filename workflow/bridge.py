@@ -14,6 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from terminal import stand_in
+
 from cluster import refuse_two_runs, speak_for_slurm
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
@@ -31,7 +33,6 @@ from pivotbench.stage_files import load_stage
 from pivotbench.stages.context import OWNER_VARIABLE
 from pivotbench.study import check_conflicts, check_flags, check_secrets, load_study
 from pivotbench.summary.text import terminal_summary
-from terminal import stand_in
 
 CONFIG_KEYS = ("study", "frozen", "retry", "old", "new")
 _DEFAULT = object()
@@ -138,7 +139,19 @@ class Bridge:
             speak_for_slurm(workflow.remote_execution_settings.seconds_between_status_checks)
             return
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _end_stages_then(signal.getsignal(number)))
+            signal.signal(number, self._end_stages_then(signal.getsignal(number)))
+
+    def _end_stages_then(self, before: Any) -> Callable[[int, FrameType | None], None]:
+        def handle(number: int, frame: FrameType | None) -> None:
+            if self.terminal is not None:
+                self.terminal.stopped = True
+            session = os.getsid(0)
+            stages = [p for p in descendants(os.getpid()) if _session(p) == session]
+            send(stages, signal.SIGTERM)
+            if callable(before):
+                before(number, frame)
+
+        return handle
 
     def renew(self, stage: Stage, cell: Cell) -> bool:
         """Have a stored result made anew where it no longer holds; say why, once.
@@ -209,17 +222,6 @@ class Bridge:
             report = decision.with_name("report.html")
             if report.is_file():
                 print(f"  report      {report}", file=sys.stderr)
-
-
-def _end_stages_then(before: Any) -> Callable[[int, FrameType | None], None]:
-    def handle(number: int, frame: FrameType | None) -> None:
-        session = os.getsid(0)
-        stages = [p for p in descendants(os.getpid()) if _session(p) == session]
-        send(stages, signal.SIGTERM)
-        if callable(before):
-            before(number, frame)
-
-    return handle
 
 
 def _session(process: Identity) -> int | None:

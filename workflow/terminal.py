@@ -15,29 +15,32 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from snakemake.common import NOTHING_TO_BE_DONE_MSG
+from snakemake_interface_logger_plugins.common import LogEvent
+
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
 from pivotbench.results import STAGES
 from pivotbench.terminal.devices import Devices
-from pivotbench.terminal.mode import IN_PLACE, VARIABLE, choose_mode
+from pivotbench.terminal.mode import IN_PLACE, VARIABLE, choose_mode, write_line
 from pivotbench.terminal.outcome import Outcome, outcome, status
 from pivotbench.terminal.progress import Progress, span
 from pivotbench.terminal.to_come import left
-from snakemake.common import NOTHING_TO_BE_DONE_MSG
-from snakemake_interface_logger_plugins.common import LogEvent
 
 # The end of what Snakemake says of a command that failed; before it stands the whole command.
 HOW_IT_ENDED = re.compile(
-    r"CalledProcessError.*(returned non-zero exit status (?P<code>\d+)|died with <Signals\.(?P<signal>\w+).*)\s*$",
+    r"CalledProcessError.*"
+    r"(returned non-zero exit status (?P<code>\d+)|died with <Signals\.(?P<signal>\w+))\S*\s*$",
     re.DOTALL,
 )
 SAID_ALREADY = ("Exiting because a job execution failed", "WorkflowError:\nAt least one job did not complete")
 # Longer names push their own line alone.
-WIDEST_NAME = 28
+WIDEST_NAME = 24
 
 
 def stand_in(workflow: Any, campaign: Campaign) -> Terminal | None:
     """Take the place of Snakemake's own log on the terminal; None where that is to stay."""
+    os.environ.pop(VARIABLE, None)
     logger, asked = logging.getLogger("snakemake.logging"), workflow.output_settings
     native = next((h for h in logger.handlers if h.name == "DefaultStreamHandler"), None)
     told_otherwise = asked.dryrun or asked.verbose or asked.printshellcmds or asked.debug_dag or asked.quiet
@@ -51,6 +54,9 @@ def stand_in(workflow: Any, campaign: Campaign) -> Terminal | None:
 
 class Terminal(logging.Handler):
     """Hears of each job from Snakemake's log; passes on what that says of errors."""
+
+    # Whether somebody asked for the end of the run, so that stages which end by that are no errors.
+    stopped = False
 
     def __init__(self, workflow: Any, campaign: Campaign, native: logging.Handler) -> None:
         super().__init__(native.level)
@@ -68,7 +74,8 @@ class Terminal(logging.Handler):
 
     def begin(self, owner: str) -> None:
         """The run begins: its stages learn how to speak, a terminal gets its picture."""
-        os.environ[VARIABLE] = self.mode
+        if self.workflow.local_exec:  # jobs on other machines write logs of their own
+            os.environ[VARIABLE] = self.mode
         if self.mode != "live" or not self._at_work:
             return
         from pivotbench.terminal.screen import Screen
@@ -90,9 +97,12 @@ class Terminal(logging.Handler):
         self.progress.work.clear()
         if self._close is not None:
             self._close()
-        if self._failed:
-            again = "; mend it and run the same command again: it goes on from here" if self._resumable else ""
-            print(f"Why is said above; Snakemake's whole log is {self._logfile()}{again}", file=sys.stderr)
+        if self.stopped:
+            write_line("Stopped: what is done is kept; the same command goes on")
+        elif self._failed:
+            again = "; mend it and run the same command again: it goes on from here"
+            whole = f"Snakemake's whole log is {self._logfile()}{again if self._resumable else ''}"
+            write_line(f"Why is said above; {whole}")
 
     def emit(self, record: Any) -> None:
         """Show what a record of Snakemake's log means for the campaign."""
@@ -105,7 +115,9 @@ class Terminal(logging.Handler):
         elif event == LogEvent.JOB_ERROR:
             self._job_failed(record)
         elif event == LogEvent.ERROR and (how := HOW_IT_ENDED.search(str(record.msg))):
-            self._how = f"died with {how['signal']}" if how["signal"] else f"ended with exit status {how['code']}"
+            self._how = (
+                f"died with {how['signal']}" if how["signal"] else f"ended with exit status {how['code']}"
+            )
         elif self._failed and str(record.msg).startswith(SAID_ALREADY):
             pass
         elif record.levelno >= logging.WARNING or _of_use(record):
@@ -128,7 +140,7 @@ class Terminal(logging.Handler):
             self._jobs[record.jobid] = rule, title
             self.progress.start_step(title)
             if self.mode == "lines":
-                print(title, file=sys.stderr, flush=True)
+                write_line(title)
 
     def _job_ended(self, rule: str, job: Cell | str) -> None:
         self._recount = self._recount or rule == "race"
@@ -152,8 +164,8 @@ class Terminal(logging.Handler):
             told = copy.copy(record)
             told.shellcmd, told.input, told.msg = None, [], record.rule_msg
             self.native.handle(told)
-        else:
-            print(f"error: {self._failed[-1]} {self._how or 'failed'}", file=sys.stderr, flush=True)
+        elif not self.stopped:
+            write_line(f"error: {self._failed[-1]} {self._how or 'failed'}")
 
     def _count(self) -> None:
         """Count the cells left, when the graph of jobs is as it will be for a whole round."""
@@ -161,7 +173,11 @@ class Terminal(logging.Handler):
         jobs = list(self.workflow.dag.needrun_jobs())
         cells = {tuple(sorted(job.wildcards_dict.items())) for job in jobs if job.rule.name in STAGES}
         races = [
-            (job.wildcards.phase, int(job.wildcards.round), sum(path.endswith("/teardown.json") for path in job.input))
+            (
+                job.wildcards.phase,
+                int(job.wildcards.round),
+                sum(path.endswith("/teardown.json") for path in job.input),
+            )
             for job in jobs
             if job.rule.name == "race"
         ]
@@ -172,7 +188,7 @@ class Terminal(logging.Handler):
         words = told.words if self.mode == "outcomes" else told.brief
         progress = self.progress
         far = [span(seconds), progress.cells_words(), progress.elapsed_words(), progress.end_words()]
-        print(f"{label}: {words} [{', '.join(filter(None, far))}]", file=sys.stderr, flush=True)
+        write_line(f"{label}: {words} [{', '.join(filter(None, far))}]")
 
     def _hear(self, line: str) -> bool:
         """Return whether a line only says how far a stage is, and is shown in place."""

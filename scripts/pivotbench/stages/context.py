@@ -21,7 +21,7 @@ from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import LaunchOrder, Record
 from pivotbench.redaction import secrets_of
 from pivotbench.results import Reason, Stage, later, now, write_stage
-from pivotbench.terminal.mode import IN_PLACE, told_mode
+from pivotbench.terminal.mode import IN_PLACE, told_mode, write_line
 
 OWNER_VARIABLE = "PIVOTBENCH_OWNER"
 ORPHANED = 75
@@ -86,7 +86,7 @@ class Context:
 
     def _print(self, text: str, before: str = "") -> None:
         label = f"{self.cell['configuration']} r{self.cell['round']}"
-        print(f"{before}{label}: {self.stage}: {text}", file=sys.stderr, flush=True)
+        write_line(f"{before}{label}: {self.stage}: {text}")
 
     def read(self, stage: Stage) -> dict[str, Any]:
         """Return the file of an earlier stage of the same cell."""

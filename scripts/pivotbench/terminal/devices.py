@@ -20,7 +20,9 @@ class Devices:
         """Return the GPUs by the start of the lease's key, which names folder and cell."""
         held = {}
         for _, handle in live_launches() if self._names else ():
-            numbers = sorted((self._names.get(uuid, uuid) for uuid in handle.devices if uuid != "cpu"), key=_order)
+            numbers = sorted(
+                (self._names.get(uuid, uuid) for uuid in handle.devices if uuid != "cpu"), key=_order
+            )
             if handle.owner == self.owner and numbers:
                 held[handle.key.partition(":{")[0]] = f"GPU {','.join(numbers)}"
         return held

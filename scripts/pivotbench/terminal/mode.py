@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from collections.abc import Mapping
 from typing import Literal
 
@@ -25,6 +26,15 @@ def choose_mode(environ: Mapping[str, str], *, terminal: bool) -> Mode:
         return "outcomes"
     able = environ.get("TERM", "dumb") != "dumb" and importlib.util.find_spec("rich") is not None
     return "live" if terminal and able else "lines"
+
+
+def write_line(text: str) -> None:
+    """Write a line to standard error in one piece, so that those of several processes do not mix.
+
+    print() writes the end of the line by itself where Python is told not to buffer.
+    """
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
 
 
 def told_mode() -> Mode:

@@ -8,7 +8,6 @@ from typing import Any
 
 from pivotbench.cells import Cell
 from pivotbench.charts.figures import NO_BREAK, tok_s
-from pivotbench.errors import UserError
 from pivotbench.evidence import load_in_words, read_cell
 from pivotbench.files import read_json
 from pivotbench.results import STAGES, Stage
@@ -28,10 +27,7 @@ class Outcome:
 
 def outcome(cell: Cell) -> Outcome:
     """Return what a cell's files tell by now."""
-    try:
-        files = read_cell(cell.folder)
-    except UserError as fault:
-        return Outcome(True, str(fault), str(fault))
+    files = read_cell(cell.folder)
     if (failure := files.failure) is not None:
         stage, reason = failure
         remedy = f" {reason.remedy}" if reason.remedy else ""

@@ -21,10 +21,10 @@ _END = b"\x04pivotbench: the end\n"
 
 
 class _Terminal(Console):
-    def show_cursor(self, show: bool = True) -> bool:
+    def show_cursor(self, show: bool = True) -> bool:  # noqa: ARG002
         return False
 
-    @property
+    @property  # type: ignore[misc]
     def size(self) -> ConsoleDimensions:
         # Its base asks the standard streams, which are pipes here.
         columns, rows = os.get_terminal_size(self.file.fileno())
@@ -34,7 +34,9 @@ class _Terminal(Console):
 class Screen:
     """``start`` to ``stop``: ``picture`` is drawn, ``hear`` is asked whether a line is dealt with."""
 
-    def __init__(self, picture: Callable[[], RenderableType], hear: Callable[[str], bool], *, colour: bool) -> None:
+    def __init__(
+        self, picture: Callable[[], RenderableType], hear: Callable[[str], bool], *, colour: bool
+    ) -> None:
         self.hear = hear
         self._terminal = os.dup(sys.stderr.fileno())
         file = os.fdopen(os.dup(self._terminal), "w", encoding="utf-8", errors="replace")

@@ -22,7 +22,7 @@ MARKS = {"ok": ("green", "✓"), "failed": ("yellow", "✗"), "skipped": ("dim",
 
 
 class View:
-    """A picture of ``progress``; ``held`` returns the GPUs in use by lease key, ``width`` is that of the names."""
+    """A picture of ``progress``; ``held`` returns the GPUs in use by lease key, ``width`` is the names'."""
 
     def __init__(
         self, study: str, progress: Progress, held: Callable[[], Mapping[str, str]], width: int
@@ -101,7 +101,9 @@ def ended(title: str, told: Outcome, seconds: float, width: int) -> RenderableTy
     style, mark = MARKS["failed" if told.failed else "ok"]
     grid = _row()
     grid.columns[2].no_wrap = False
-    grid.add_row(Text(mark, style=style), _name(title, width), Text(told.words), Text(span(seconds), style="dim"))
+    grid.add_row(
+        Text(mark, style=style), _name(title, width), Text(told.words), Text(span(seconds), style="dim")
+    )
     return grid
 
 
