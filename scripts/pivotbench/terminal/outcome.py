@@ -7,13 +7,13 @@ from statistics import mean
 from typing import Any
 
 from pivotbench.cells import Cell
-from pivotbench.charts.figures import NO_BREAK, tok_s
+from pivotbench.charts.figures import NO_BREAK, count, tok_s
 from pivotbench.evidence import load_in_words, read_cell
 from pivotbench.files import read_json
 from pivotbench.results import STAGES, Stage
 
 # Speeds that one line names; a study may have dozens of loads.
-NAMED = 3
+NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _speeds(runs: list[dict[str, Any]]) -> str:
         for run in runs
         if (speeds := [window["output_tok_s"] for window in run["windows"]])
     ]
-    more = [f"{len(said) - NAMED} more loads"] if len(said) > NAMED else []
+    more = [f"and {count(len(said) - NAMED, 'load')} more"] if len(said) > NAMED else []
     return ", ".join([*said[:NAMED], *more]).replace(NO_BREAK, " ") or "nothing measured"
 
 

@@ -52,7 +52,7 @@ class View:
         row: list[RenderableType] = [left]
         grid = _grid(("left", 1), ("left", None), ("right", None))
         total = progress.done + progress.left.known + progress.left.most
-        row.append("" if narrow or not total else ProgressBar(total, progress.done, width=14, style="dim"))
+        row.append("" if narrow or not total else _bar(progress.done, total))
         grid.add_row(*row, Text(times, style="cyan"))
         return grid
 
@@ -75,6 +75,12 @@ class View:
         if work.detail:
             lines.append(_detail(work.detail))
         return lines
+
+
+def _bar(done: int, total: int) -> ProgressBar:
+    return ProgressBar(
+        total, done, width=14, style="bright_black", complete_style="cyan", finished_style="cyan"
+    )
 
 
 def _detail(words: str) -> Text:
