@@ -30,7 +30,7 @@ from pivotbench.terminal.to_come import left
 # The end of what Snakemake says of a command that failed; before it stands the whole command.
 HOW_IT_ENDED = re.compile(
     r"CalledProcessError.*"
-    r"(returned non-zero exit status (?P<code>\d+)|died with <Signals\.(?P<signal>\w+))\S*\s*$",
+    r"(returned non-zero exit status (?P<code>\d+)|died with <Signals\.(?P<signal>\w+))[^']*$",
     re.DOTALL,
 )
 SAID_ALREADY = ("Exiting because a job execution failed", "WorkflowError:\nAt least one job did not complete")

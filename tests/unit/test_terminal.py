@@ -147,7 +147,7 @@ def test_an_outcome_is_the_speeds_or_the_failure_with_what_to_do(
     ]
     write_cells(Path("results"), "mine", made)
     good, bad = outcome(CELL), outcome(Cell("mine", "backends", "bad", 1))
-    assert good == Outcome(False, *["code at 1: 71.6 tok/s, code at 8: 400 tok/s"] * 2)
+    assert good == Outcome(False, *["code 71.6 tok/s at 1, 400 at 8"] * 2)
     assert bad.failed and bad.brief == "garbage at smoke"
     assert bad.words.endswith("garbage. Drop it.") and bad.words.isprintable()
     CELL.file("throughput").write_text("[]")

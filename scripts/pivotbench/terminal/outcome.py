@@ -7,8 +7,8 @@ from statistics import mean
 from typing import Any
 
 from pivotbench.cells import Cell
-from pivotbench.charts.figures import NO_BREAK, count, tok_s
-from pivotbench.evidence import load_in_words, read_cell
+from pivotbench.charts.figures import number
+from pivotbench.evidence import read_cell
 from pivotbench.files import read_json
 from pivotbench.results import STAGES, Stage
 
@@ -50,13 +50,16 @@ def status(cell: Cell, stage: Stage) -> str:
 
 
 def _speeds(runs: list[dict[str, Any]]) -> str:
-    said = [
-        f"{load_in_words(run).replace('concurrency ', '')}: {tok_s(mean(speeds))}"
-        for run in runs
-        if (speeds := [window["output_tok_s"] for window in run["windows"]])
-    ]
-    more = [f"and {count(len(said) - NAMED, 'load')} more"] if len(said) > NAMED else []
-    return ", ".join([*said[:NAMED], *more]).replace(NO_BREAK, " ") or "nothing measured"
+    """Return ``code 71.6 tok/s at 1, 400 at 8; prose 70.2 at 1``."""
+    loads: dict[str, list[str]] = {}
+    for run in [run for run in runs if run["windows"]][:NAMED]:
+        speed = number(mean(window["output_tok_s"] for window in run["windows"]))
+        unit = "" if loads else " tok/s"
+        load = run["concurrency"] or f"{run['rate_per_second']:g} requests/s"
+        loads.setdefault(run["workload"], []).append(f"{speed}{unit} at {load}")
+    said = "; ".join(f"{workload} {', '.join(speeds)}" for workload, speeds in loads.items())
+    more = max(0, len(runs) - NAMED)
+    return f"{said}{f' and {more} more' if more else ''}" or "nothing measured"
 
 
 def _printable(text: str) -> str:
