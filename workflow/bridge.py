@@ -15,6 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
+from terminal import stand_in
+
 from cluster import refuse_two_runs, speak_for_slurm
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
@@ -98,6 +100,7 @@ class Bridge:
         self._unreadable: set[str] = set()
         self._races: dict[Path, tuple[tuple[int, int, int], Any]] = {}
         self._run_lock: Any = None
+        self.terminal = stand_in(workflow, self.campaign)
 
     @one_line
     def settle(self) -> None:
@@ -152,11 +155,25 @@ class Bridge:
         workflow = self.workflow
         if not workflow.is_main_process:
             return
+        if self.terminal is not None:
+            self.terminal.begin(self.owner)
         if workflow.non_local_exec:
             speak_for_slurm(workflow.remote_execution_settings.seconds_between_status_checks)
             return
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _end_stages_then(signal.getsignal(number)))
+            signal.signal(number, self._end_stages_then(signal.getsignal(number)))
+
+    def _end_stages_then(self, before: Any) -> Callable[[int, FrameType | None], None]:
+        def handle(number: int, frame: FrameType | None) -> None:
+            if self.terminal is not None:
+                self.terminal.stopped = True
+            session = os.getsid(0)
+            stages = [p for p in descendants(os.getpid()) if _session(p) == session]
+            send(stages, signal.SIGTERM)
+            if callable(before):
+                before(number, frame)
+
+        return handle
 
     def renew(self, stage: Stage, cell: Cell) -> bool:
         """Have a stored result made anew where it no longer holds; say why, once.
@@ -214,6 +231,8 @@ class Bridge:
         if self.workflow.dryrun or not self.workflow.is_main_process:
             return
         stop(owner=self.owner, grace_seconds=HURRIED_GRACE_SECONDS)
+        if self.terminal is not None:
+            self.terminal.end()
         decision = self.campaign.results / "decision.json"
         if decision.is_file() and not any(self.compared):
             try:
@@ -222,21 +241,10 @@ class Bridge:
                 return
             if decided.get("schema") != DECISION_SCHEMA:  # of another version, and this run made no new one
                 return
-            print(terminal_summary(decided), file=sys.stderr)
+            print(f"\n{terminal_summary(decided)}", end="", file=sys.stderr)
             report = decision.with_name("report.html")
             if report.is_file():
                 print(f"  report      {report}", file=sys.stderr)
-
-
-def _end_stages_then(before: Any) -> Callable[[int, FrameType | None], None]:
-    def handle(number: int, frame: FrameType | None) -> None:
-        session = os.getsid(0)
-        stages = [p for p in descendants(os.getpid()) if _session(p) == session]
-        send(stages, signal.SIGTERM)
-        if callable(before):
-            before(number, frame)
-
-    return handle
 
 
 def _session(process: Identity) -> int | None:

@@ -77,15 +77,16 @@ def small_study(folder: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Run:
-    """What one Snakemake run did: its exit code and its words."""
+    """What one Snakemake run did: its exit code, its words, and all of Snakemake's in its log file."""
 
     code: int
     text: str
+    log: str = ""
 
     @property
     def jobs(self) -> Counter[str]:
         """How often each rule ran."""
-        return Counter(name for name in FINISHED.findall(self.text) if name != "all")
+        return Counter(name for name in FINISHED.findall(self.log) if name != "all")
 
     @property
     def planned(self) -> Counter[str]:
@@ -138,6 +139,7 @@ class Folder:
             "TMPDIR": str(temporary),
             "PIVOTBENCH_LOCKS": str(self.path / "locks"),
             "PIVOTBENCH_TEST_PYTHON": sys.executable,
+            "CI": "",
         }
         return environment if real_cache else environment | {"PIVOTBENCH_CACHE": str(self.path / "cache")}
 
@@ -152,6 +154,7 @@ class Folder:
 
     def snakemake(self, *arguments: str, config: tuple[str, ...] = (), real_cache: bool = False) -> Run:
         """Run Snakemake to its end."""
+        before = self.logs()
         done = subprocess.run(
             self.command(*arguments, config=config),
             cwd=self.path,
@@ -162,7 +165,13 @@ class Folder:
             timeout=240,
             check=False,
         )
-        return Run(done.returncode, done.stdout)
+        return Run(
+            done.returncode, done.stdout, "".join(log.read_text() for log in self.logs() if log not in before)
+        )
+
+    def logs(self) -> list[Path]:
+        """The log files of Snakemake's runs here, oldest first; dry runs have none."""
+        return sorted((self.path / ".snakemake" / "log").glob("*.snakemake.log"))
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start Snakemake in a session of its own and return at once."""

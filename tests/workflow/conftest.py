@@ -25,7 +25,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Folder, Run]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not said.exists():
             run = Folder.create(root / "finished").snakemake("all")
-            said.write_text(json.dumps([run.code, run.text]))
+            said.write_text(json.dumps([run.code, run.text, run.log]))
     run = Run(*json.loads(said.read_text()))
     assert run.code == 0, run.text
     return Folder(root / "finished"), run

@@ -14,6 +14,8 @@ rule measurements:
             category="Measurements",
         ),
         RESULTS + "/environment.json",
+    message:
+        "measurements: every window of every cell as a table"
     params:
         rules=decision_rules,
     shell:
@@ -37,6 +39,8 @@ rule decide:
             caption="../report/summary.rst",
             category="Decision",
         ),
+    message:
+        "decision: what is out, what is equal, what is fastest"
     params:
         rules=decision_rules,
     shell:

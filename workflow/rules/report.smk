@@ -15,6 +15,8 @@ rule charts:
             category="Charts",
             labels={"chart": "{chart}"},
         ),
+    message:
+        "charts: drawing each as HTML, SVG and PNG"
     shell:
         "{PYTHON:q} {SCRIPTS:q}/chart.py --results {RESULTS:q} --output {output:q}"
 
@@ -32,5 +34,7 @@ rule report:
             caption="../report/report.rst",
             category="Decision",
         ),
+    message:
+        "report: writing the page"
     shell:
         "{PYTHON:q} {SCRIPTS:q}/report.py --results {RESULTS:q} --output {output:q}"

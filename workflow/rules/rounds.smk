@@ -8,6 +8,8 @@ checkpoint race:
         race_cells,
     output:
         RESULTS + "/race/{phase}.r{round}.json",
+    message:
+        "{wildcards.phase}, round {wildcards.round}: judging"
     params:
         rules=decision_rules,
     shell:

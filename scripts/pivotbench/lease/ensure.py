@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -37,6 +38,8 @@ SUPERVISE = Path(__file__).resolve().parents[2] / "supervise.py"
 POLL_SECONDS = 0.05
 # Progress of a launch: said this often where there is news, and this often where there is none.
 SAY_SECONDS, STILL_SECONDS = 5.0, 30.0
+# As tqdm writes them: Loading safetensors checkpoint shards:  40% Completed | 2/5 [00:04<00:06, 2.07s/it]
+PROGRESS_BAR = re.compile(r"(?P<what>[^:(%|]*)[^%|]*?(?P<percent>\d{1,3})%(?:\|| Completed)")
 # A guard ends and records a launch within this time of the supervisor's death; it waits for GPU memory too.
 GUARD_SECONDS = 45.0
 
@@ -214,7 +217,15 @@ def _how_far(order: LaunchOrder) -> str:
     except OSError:
         log = []
     phases = [f"{p.name} {p.seconds:.0f} s" for p in get_engine(order.engine).launch_phases(log)]
-    return " | ".join(filter(None, [", ".join(phases), _last_line(order.log, order) or "no word yet"]))
+    return " | ".join(
+        filter(None, [", ".join(phases), in_short(_last_line(order.log, order)) or "no word yet"])
+    )
+
+
+def in_short(line: str) -> str:
+    """Return a line of a log; of a progress bar no more than what it is of and how far it is."""
+    bar = PROGRESS_BAR.match(line)
+    return f"{bar['what'].strip()} {bar['percent']} %".strip() if bar else line
 
 
 def _last_line(path: str, order: LaunchOrder, characters: int = 120) -> str:

@@ -21,6 +21,7 @@ from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import LaunchOrder, Record
 from pivotbench.redaction import secrets_of
 from pivotbench.results import Reason, Stage, later, now, write_stage
+from pivotbench.terminal.mode import IN_PLACE, told_mode, write_line
 
 OWNER_VARIABLE = "PIVOTBENCH_OWNER"
 ORPHANED = 75
@@ -74,9 +75,23 @@ class Context:
         return secrets_of(self.host.get("secrets", ()))
 
     def say(self, text: str) -> None:
-        """Print one line of progress."""
+        """Print a line worth keeping in a log; a run that only tells outcomes does without."""
+        if told_mode() != "outcomes":
+            self._print(text)
+
+    def progress(self, text: str) -> None:
+        """Say how far this stage is: in place on a terminal, as a line elsewhere."""
+        if told_mode() != "outcomes":
+            self._print(text, IN_PLACE if told_mode() == "live" else "")
+
+    def _tell(self, text: str) -> None:
+        """Print what became of this stage, where the run does not tell it of the whole cell."""
+        if told_mode() == "lines":
+            self._print(text)
+
+    def _print(self, text: str, before: str = "") -> None:
         label = f"{self.cell['configuration']} r{self.cell['round']}"
-        print(f"{label}: {self.stage}: {text}", file=sys.stderr, flush=True)
+        write_line(f"{before}{label}: {self.stage}: {text}")
 
     def read(self, stage: Stage) -> dict[str, Any]:
         """Return the file of an earlier stage of the same cell."""
@@ -106,7 +121,7 @@ class Context:
             container=asdict(installed.container) if installed.container else None,
             secrets=self.host.get("secrets", []),
         )
-        return ensure(order, self.say)
+        return ensure(order, self.progress)
 
     def server_block(self, server: Server) -> dict[str, Any]:
         """Return the ``server`` key of a stage file for a server in use."""
@@ -141,7 +156,10 @@ class Context:
             secrets=self.secrets,
             **body,
         )
-        self.say(status if reason is None else f"{status}: {reason.code}: {_in_words(reason)}")
+        if status == "skipped" and reason is not None:
+            self._tell(f"skipped: {reason.message.partition(':')[0]}")
+        else:
+            self._tell(status if reason is None else f"{status}: {reason.code}: {_in_words(reason)}")
 
     def skip_after(self, stage: Stage, earlier: dict[str, Any]) -> None:
         """Record that this stage was not tried, because an earlier one failed."""

@@ -52,7 +52,7 @@ def launch(context: Context) -> None:
             environment=environment,
         )
         return
-    context.say("starting the server")
+    context.progress("starting the server")
     server = context.ensure()
     if isinstance(server, Record):
         reason, block = failed_launch(server)
@@ -115,7 +115,7 @@ def _installed(context: Context, engine: Engine) -> tuple[dict[str, Any], FlagCa
     if installed.container is None:
         catalogue = kept_flags(engine, installed, env)
     else:
-        context.say(f"image {installed.container.image}")
+        context.progress(f"image {installed.container.image}")
         try:
             catalogue = read_flags(engine, installed, env)
         except UserError as error:

@@ -50,7 +50,7 @@ def throughput(context: Context) -> None:
                 server.served_name,
                 plan,
                 alive=server.alive,
-                progress=context.say,
+                progress=context.progress,
                 witness=witness,
             )
         if simulates_drafts(engine, context.request["env"]):
