@@ -142,7 +142,7 @@ class Bridge:
                 self._out_of_sight = Settled(self.campaign)
 
     def _only_runs(self) -> bool:
-        """Return whether Snakemake is to do what is to be done, and no more: no graph drawn, no part asked for."""
+        """Return whether Snakemake is to do what is to be done: draws no graph, leaves no part out."""
         workflow, settings = self.workflow, self.workflow.dag_settings
         narrowed = settings.until or settings.omit_from or settings.batch
         executes = workflow.executor_plugin is not None and not workflow.touch

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,20 @@ def read_cell(folder: Path) -> CellFiles:
 def race_paths(results: Path) -> list[Path]:
     """Return the races stored in ``results/<study>``, whatever else lies beside them."""
     return sorted(path for path in (results / "race").glob("*.json") if _RACE.fullmatch(path.name))
+
+
+def read_cells(folders: Iterable[Path]) -> list[CellFiles]:
+    """Read many cells that are kept to the end of the process; see read_cell.
+
+    Python's collector walks over all that is kept again and again as more is made, which would be half of
+    the work: it rests while cells are read, and leaves alone what was read.
+    """
+    gc.disable()
+    try:
+        return [read_cell(folder) for folder in folders]
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def evidence_folders(results: Path, decision: Mapping[str, Any]) -> list[Path]:

@@ -5,7 +5,6 @@ A cell that is not settled is not therefore stale: whoever runs the stages has t
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -40,25 +39,24 @@ class Settled:
         return self._judged[cell]
 
     def _in_order(self, cell: Cell) -> bool:
-        folder = str(cell.folder)
-        written = [_written(f"{folder}/{stage}.json") for stage in STAGES]
+        written = [_written(cell.file(stage)) for stage in STAGES]
         times = [*written, self._race(cell)]
         return inf not in written and times == sorted(times) and written[-1] <= self._products
 
     @cached_property
     def _products(self) -> float:
-        return min(_written(str(self.campaign.results / name)) for name in PRODUCTS)
+        return min(_written(self.campaign.results / name) for name in PRODUCTS)
 
     def _race(self, cell: Cell) -> float:
         race = self.campaign.race_file(cell.phase, cell.round)
         if race not in self._races:
-            self._races[race] = _written(str(race))
+            self._races[race] = _written(race)
         return self._races[race]
 
 
-def _written(path: str) -> float:
+def _written(path: Path) -> float:
     """Return when a file was written, in nanoseconds; infinity where there is none."""
     try:
-        return os.stat(path).st_mtime_ns
+        return path.stat().st_mtime_ns
     except OSError:
         return inf
