@@ -13,6 +13,7 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def write_campaign(path: Path, size: Size) -> Folder:
     folder = Folder.create(path)
     folder.write(study(size))
     folder.snakemake("results/small/engine.json")
-    with _inside(folder):
+    with inside(folder):
         campaign = Campaign(study=load_study(Path("study.yaml")), root=ROOT)
         _play(campaign, size)
     return folder
@@ -117,7 +118,7 @@ def record(folder: Folder) -> None:
 
 
 @contextlib.contextmanager
-def _inside(folder: Folder) -> Iterator[None]:
+def inside(folder: Folder) -> Iterator[None]:
     """Work in the folder as a run of Snakemake would."""
     kept, here = dict(os.environ), Path.cwd()
     os.environ.update(folder.environment())
@@ -150,6 +151,11 @@ def _play(campaign: Campaign, size: Size) -> None:
             write_json(base_memory(campaign), {"base": base})
 
 
+@cache
+def _answers() -> list[dict[str, Any]]:
+    return [smoke_prompt(ask, ANSWER, ANSWER, contains="4", gap_nats=2.0) for ask in ASKED]
+
+
 def _write(
     campaign: Campaign, phase: str, name: str, round_: int, environment: Any, told: dict[str, Any]
 ) -> CellFiles:
@@ -168,7 +174,7 @@ def _write(
         flags=request["flags"],
         effective=told | request["flags"],
         environment=environment,
-        smoke=[smoke_prompt(ask, ANSWER, ANSWER, contains="4", gap_nats=2.0) for ask in ASKED],
+        smoke=_answers(),
         continuations={f"c{n}": LOGPROBS for n in range(4)},
     )
     files = stage_files(campaign.study.name, made)
