@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,13 +126,6 @@ def evidence_folders(results: Path, decision: Mapping[str, Any]) -> list[Path]:
         for number in row["rounds"]
     ]
     return [results / phase / name / f"r{number}" for phase, number, name in sorted(cells)]
-
-
-def load_in_words(run: Mapping[str, Any]) -> str:
-    """Return a run's load: a workload at a concurrency, or in an open loop at a rate."""
-    if run["concurrency"] is None:
-        return f"{run['workload']} at {run['rate_per_second']:g} requests/s"
-    return f"{run['workload']} at concurrency {run['concurrency']}"
 
 
 def _server(content: StageFile | None) -> dict[str, Any]:

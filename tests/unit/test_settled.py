@@ -35,7 +35,7 @@ BEGUN = 1_000_000_000
 
 @pytest.fixture
 def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
-    """One round of two configurations, a race and a decision, each file a second younger than the one before."""
+    """Two configurations in one round, race and decision; each file a second younger than the last."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.yaml").write_text(STUDY)
     found = Campaign(study=load_study(tmp_path / "study.yaml"), root=tmp_path, local=False)

@@ -28,7 +28,7 @@ from typing import Any
 
 from pivotbench.decision.loads.arrivals import is_sustained
 from pivotbench.decision.metric import LASTING, MetricValues, unrankable, weighted_mean
-from pivotbench.evidence import CellFiles, load_in_words
+from pivotbench.evidence import CellFiles
 from pivotbench.latency_limits import LATENCIES, Goodput
 from pivotbench.measurements import marks
 
