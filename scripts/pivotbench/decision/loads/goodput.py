@@ -31,6 +31,7 @@ from pivotbench.decision.metric import LASTING, MetricValues, unrankable, weight
 from pivotbench.evidence import CellFiles
 from pivotbench.latency_limits import LATENCIES, Goodput
 from pivotbench.measurements import marks
+from pivotbench.workloads import load_in_words
 
 Run = Mapping[str, Any]
 LOST = ("failed", "short", "timeout")
