@@ -23,6 +23,7 @@ from benchmarks.scale.spent import spent
 from factory import Cell, Drafts, noisy, smoke_prompt, stage_files
 from pivotbench.campaign import Campaign
 from pivotbench.cells import launch_request, stage_fingerprint
+from pivotbench.charts.page import vega
 from pivotbench.decision.racing import judge_round
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.engines.sglang import effective
@@ -99,6 +100,7 @@ def write_campaign(path: Path, size: Size) -> Folder:
     with inside(folder):
         campaign = Campaign(study=load_study(Path("study.yaml")), root=ROOT)
         _play(campaign, size)
+        vega()  # bundled for the first chart on a machine, and kept
     return folder
 
 
