@@ -6,7 +6,7 @@ from pathlib import Path
 from pivotbench.command import campaign_of, run
 from pivotbench.decision.racing import judge_round
 from pivotbench.decision_rules import DecisionRules
-from pivotbench.evidence import read_cell
+from pivotbench.evidence import read_cells
 from pivotbench.files import write_json
 from pivotbench.rounds import base_memory, remembered_base, stored_rounds
 
@@ -27,7 +27,7 @@ def main() -> None:
         DecisionRules.from_study(campaign.study),
         asked.phase,
         asked.round,
-        [read_cell(cell.folder) for cell in cells],
+        read_cells(cell.folder for cell in cells),
         earlier,
         remembered_base(campaign),
     )

@@ -10,7 +10,7 @@ import platform
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
@@ -30,6 +30,7 @@ from pivotbench.lease.state import HURRIED_GRACE_SECONDS
 from pivotbench.lease.sweep import sweep_stale
 from pivotbench.results import DECISION_SCHEMA, Stage
 from pivotbench.rounds import standing_races
+from pivotbench.settled import Settled
 from pivotbench.stage_files import load_stage
 from pivotbench.stages.context import OWNER_VARIABLE
 from pivotbench.study import check_conflicts, check_flags, check_secrets, load_study
@@ -96,6 +97,7 @@ class Bridge:
             os.environ[OWNER_VARIABLE] = self.owner
         self.standing: frozenset[Path] = frozenset()
         self._settled = False
+        self._out_of_sight: Settled | None = None
         self._renewed: set[str] = set()
         self._unreadable: set[str] = set()
         self._races: dict[Path, tuple[tuple[int, int, int], Any]] = {}
@@ -139,6 +141,24 @@ class Bridge:
         if not (self.frozen or workflow.dag.forcerules or workflow.dag.forcefiles):
             # Each checkpoint that Snakemake has to wait for costs it several walks over the whole graph.
             self.standing = standing_races(self.campaign)
+            if self._only_runs():
+                self._out_of_sight = Settled(self.campaign)
+
+    def _only_runs(self) -> bool:
+        """Return whether Snakemake is to do what is to be done: draws no graph, leaves no part out."""
+        workflow, settings = self.workflow, self.workflow.dag_settings
+        narrowed = settings.until or settings.omit_from or settings.batch
+        executes = workflow.executor_plugin is not None and not workflow.touch
+        return workflow.is_main_process and executes and not narrowed
+
+    def in_sight(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Return the cells that Snakemake has to look at: it spends milliseconds on every job it knows of.
+
+        Left out are those that are settled, where nothing is forced and the whole is asked for.
+        """
+        self.settle()
+        settled = self._out_of_sight
+        return [cell for cell in cells if settled is None or cell not in settled]
 
     @one_line
     def need_two_folders(self) -> None:

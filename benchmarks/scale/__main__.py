@@ -39,10 +39,14 @@ def main() -> int:
             table[cells] = _measure(Path(root) / str(cells), Size.of(cells))
     print(f"load of the machine after: {_load()}\n\n{_table(table)}\n")
     print("overhead of a stage over its server's own time: ", end="")
-    print(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in stages.items()), end="\n\n")
+    print(", ".join(f"{stage} {cost.wall_seconds:.2f} s" for stage, cost in stages.items()))
+    print("its command's processor time, its client's load included: ", end="")
+    print(", ".join(f"{stage} {cost.cpu_seconds:.2f} s" for stage, cost in stages.items()))
+    print("the same as a job of Snakemake: ", end="")
+    print(", ".join(f"{stage} {cost.job_wall_seconds:.2f} s" for stage, cost in stages.items()), end="\n\n")
     missed = misses(_row(table, "no-op"), _row(table, "decision and report"), stages)
     print("\n".join(f"missed: {line}" for line in missed) if missed else "every target is met")
-    print(_line(table, max(stages.values()), len(missed)))
+    print(_line(table, max(cost.wall_seconds for cost in stages.values()), len(missed)))
     return 1 if missed else 0
 
 

@@ -8,20 +8,22 @@ workflow takes them for its own.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import orjson
 from benchmarks.scale.spent import spent
 
 from factory import Cell, Drafts, noisy, smoke_prompt, stage_files
 from pivotbench.campaign import Campaign
 from pivotbench.cells import launch_request, stage_fingerprint
+from pivotbench.charts.page import vega
 from pivotbench.decision.racing import judge_round
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.engines.sglang import effective
@@ -32,10 +34,7 @@ from pivotbench.study import load_study
 from workflow.campaign import ROOT, Folder
 
 INFO = ROOT / "tests" / "data" / "sglang-logs" / "8b-fp8.info.json"
-PRODUCTS = (
-    *("measurements.parquet", "measurements.csv", "environment.json"),
-    *("decision.json", "summary.md", "report.html"),
-)
+AGGREGATES = ("race", "measurements", "decide", "charts", "report")
 LOADS = (("chat", 1), ("chat", 16), ("code", 1), ("code", 16))
 ASKED = ("What is 2+2?", "Name the capital of France.", "Count to ten.", "Say hello to a friend.")
 ANSWER = "The answer to this question is 4, and here is how one comes to it step by step: " * 3
@@ -98,33 +97,30 @@ def write_campaign(path: Path, size: Size) -> Folder:
     folder = Folder.create(path)
     folder.write(study(size))
     folder.snakemake("results/small/engine.json")
-    with _inside(folder):
+    with inside(folder):
         campaign = Campaign(study=load_study(Path("study.yaml")), root=ROOT)
         _play(campaign, size)
+        vega()  # bundled for the first chart on a machine, and kept
     return folder
 
 
 def record(folder: Folder) -> None:
-    """Put a stand-in where a product of the decision is missing; have Snakemake record all jobs as its own.
+    """Have Snakemake record races, decision, charts and report as its own, and what they were made of.
 
     Touching is its own way of saying that outputs are good; afterwards it knows of them what it would know
-    had it run the stages. The pause it makes between two jobs is left out.
+    had it made them. The pause it makes between two jobs is left out, and so are the cells' stages, whose
+    graph would cost more than all that is measured here: theirs are taken as those of results from elsewhere.
     """
-    (folder.results / "charts").mkdir(exist_ok=True)
-    for name in PRODUCTS:
-        product = folder.results / name
-        if not product.exists():
-            product.write_text("{}\n")
     touch = (
         "import sys, snakemake.cli, snakemake.executors.touch as t; t.Executor.SLEEPING_TIME = 0; "
         "snakemake.cli.main(sys.argv[1:])"
     )
-    command = [sys.executable, "-c", touch, *folder.command("all", "--touch", "--forceall", "--quiet")[3:]]
-    spent(command, folder.path, folder.environment())
+    arguments = ("all", "--touch", "--forceall", "--quiet", "--allowed-rules", "all", *AGGREGATES)
+    spent([sys.executable, "-c", touch, *folder.command(*arguments)[3:]], folder.path, folder.environment())
 
 
 @contextlib.contextmanager
-def _inside(folder: Folder) -> Iterator[None]:
+def inside(folder: Folder) -> Iterator[None]:
     """Work in the folder as a run of Snakemake would."""
     kept, here = dict(os.environ), Path.cwd()
     os.environ.update(folder.environment())
@@ -157,6 +153,11 @@ def _play(campaign: Campaign, size: Size) -> None:
             write_json(base_memory(campaign), {"base": base})
 
 
+@cache
+def _answers() -> list[dict[str, Any]]:
+    return [smoke_prompt(ask, ANSWER, ANSWER, contains="4", gap_nats=2.0) for ask in ASKED]
+
+
 def _write(
     campaign: Campaign, phase: str, name: str, round_: int, environment: Any, told: dict[str, Any]
 ) -> CellFiles:
@@ -175,12 +176,12 @@ def _write(
         flags=request["flags"],
         effective=told | request["flags"],
         environment=environment,
-        smoke=[smoke_prompt(ask, ANSWER, ANSWER, contains="4", gap_nats=2.0) for ask in ASKED],
+        smoke=_answers(),
         continuations={f"c{n}": LOGPROBS for n in range(4)},
     )
     files = stage_files(campaign.study.name, made)
     cell.folder.mkdir(parents=True, exist_ok=True)
     for stage, content in files.items():
         content["fingerprint"] = stage_fingerprint(stage, request, campaign._smoke, campaign._throughput)
-        cell.file(stage).write_text(json.dumps(content, indent=2) + "\n")
+        cell.file(stage).write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
     return CellFiles(phase, name, round_, **files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
+from benchmarks.scale.overhead import Overhead
 from benchmarks.scale.spent import Spent
 
 from pivotbench.results import Stage
@@ -19,7 +20,7 @@ LINEAR = 1.1
 def misses(
     no_ops: Mapping[int, Spent],
     decisions: Mapping[int, Spent],
-    overheads: Mapping[Stage, float],
+    overheads: Mapping[Stage, Overhead],
 ) -> list[str]:
     """Return a line for each target that is missed; sizes that were not run are not judged."""
     missed = [
@@ -41,9 +42,9 @@ def misses(
             f"not {DECISION_SECONDS:g}"
         )
     missed += [
-        f"overhead of {stage}: {seconds:.2f} s, not {STAGE_SECONDS:g}"
-        for stage, seconds in overheads.items()
-        if seconds > STAGE_SECONDS
+        f"overhead of {stage}: {cost.wall_seconds:.2f} s, not {STAGE_SECONDS:g}"
+        for stage, cost in overheads.items()
+        if cost.wall_seconds > STAGE_SECONDS
     ]
     return missed
 

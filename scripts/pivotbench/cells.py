@@ -41,7 +41,7 @@ class Cell:
 
     def file(self, stage: Stage) -> Path:
         """The path of one stage's result."""
-        return self.folder / f"{stage}.json"
+        return Path(f"results/{self.study}/{self.phase}/{self.configuration}/r{self.round}/{stage}.json")
 
     def as_json(self) -> dict[str, Any]:
         """The cell as it stands in its stage files."""

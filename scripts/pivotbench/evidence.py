@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,20 @@ def race_paths(results: Path) -> list[Path]:
     return sorted(path for path in (results / "race").glob("*.json") if _RACE.fullmatch(path.name))
 
 
+def read_cells(folders: Iterable[Path]) -> list[CellFiles]:
+    """Read many cells that are kept to the end of the process; see read_cell.
+
+    Python's collector walks over all that is kept again and again as more is made, which would be half of
+    the work: it rests while cells are read, and leaves alone what was read.
+    """
+    gc.disable()
+    try:
+        return [read_cell(folder) for folder in folders]
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def evidence_folders(results: Path, decision: Mapping[str, Any]) -> list[Path]:
     """Return the folders of the cells that a decision rests on, in the order of phases and rounds.
 
@@ -111,13 +126,6 @@ def evidence_folders(results: Path, decision: Mapping[str, Any]) -> list[Path]:
         for number in row["rounds"]
     ]
     return [results / phase / name / f"r{number}" for phase, number, name in sorted(cells)]
-
-
-def load_in_words(run: Mapping[str, Any]) -> str:
-    """Return a run's load: a workload at a concurrency, or in an open loop at a rate."""
-    if run["concurrency"] is None:
-        return f"{run['workload']} at {run['rate_per_second']:g} requests/s"
-    return f"{run['workload']} at concurrency {run['concurrency']}"
 
 
 def _server(content: StageFile | None) -> dict[str, Any]:

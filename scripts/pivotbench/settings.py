@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pivotbench.engines.spelling import Spelling
@@ -36,8 +37,9 @@ def unasked_differences(
     }
     restated = tuple(name for t in spelling.topics for name in t.settings)
     wanted, seen = set(), set()
-    for name in sorted(ones.keys() & others.keys(), key=lambda n: (n.count("."), n)):
-        if name.endswith(restated) or _same(ones[name], others[name]):
+    differing = [name for name in ones.keys() & others.keys() if not _same(ones[name], others[name])]
+    for name in sorted(differing, key=lambda n: (n.count("."), n)):
+        if name.endswith(restated):
             continue
         pair = (str(ones[name]), str(others[name]))
         # A data-parallel rank's state repeats what stands at the top.
@@ -57,9 +59,12 @@ def unasked_differences(
 
 def flat(settings: Settings) -> dict[str, Any]:
     """Return settings by dotted name: the parts of mappings, and of lists that hold any."""
-    return dict(_leaves("", settings))
+    found: dict[str, Any] = {}
+    _gather(found, "", settings)
+    return found
 
 
+@cache
 def spelled(name: str) -> str:
     """Return a flag's or setting's name without dashes."""
     return name.lstrip("-").replace("-", "_")
@@ -81,19 +86,19 @@ def _why(spelling: Spelling, asked: set[str], name: str) -> str:
     return ""
 
 
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        parts = [(spelled(str(key)), part) for key, part in value.items()]
-    elif isinstance(value, list) and any(isinstance(part, Mapping | list) for part in value):
-        parts = [(str(number), part) for number, part in enumerate(value)]
+def _gather(into: dict[str, Any], name: str, value: Any) -> None:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            _gather(into, f"{name}.{spelled(str(key))}" if name else spelled(str(key)), part)
+    elif isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
+        for number, part in enumerate(value):
+            _gather(into, f"{name}.{number}" if name else str(number), part)
     else:
-        yield name, value
-        return
-    for key, part in parts:
-        yield from _leaves(f"{name}.{key}" if name else key, part)
+        into[name] = value
 
 
 def _same(x: Any, y: Any) -> bool:
-    if isinstance(x, int | float) and isinstance(y, int | float) and not isinstance(x, bool):
-        return math.isclose(x, y, rel_tol=0.01)
-    return bool(x == y)
+    if x == y:
+        return True
+    numbers = isinstance(x, int | float) and isinstance(y, int | float) and not isinstance(x, bool)
+    return numbers and math.isclose(x, y, rel_tol=0.01)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
-from pivotbench.study.prompts import read_prompts
+from pivotbench.prompt_files import read_prompts
 
 # Short everyday words: with a leading space nearly every one is a single token in BPE vocabularies.
 WORDS = (
@@ -55,7 +55,7 @@ class Prompts(Protocol):
 
 
 def load_prompts(path: Path) -> list[Prompt]:
-    """Return the prompts of a JSONL file in one of the forms of study.prompts. Raises UserError."""
+    """Return the prompts of a JSONL file in one of the forms of prompt_files. Raises UserError."""
     return [_prompt(entry) for entry in read_prompts(path)]
 
 
@@ -161,3 +161,10 @@ class PromptOrder:
             random.Random(f"{self._seed}/{turn}").shuffle(shuffled)
             self._passes[turn] = shuffled
         return self._passes[turn][place]
+
+
+def load_in_words(run: Mapping[str, Any]) -> str:
+    """Return a run's load: a workload at a concurrency, or in an open loop at a rate."""
+    if run["concurrency"] is None:
+        return f"{run['workload']} at {run['rate_per_second']:g} requests/s"
+    return f"{run['workload']} at concurrency {run['concurrency']}"

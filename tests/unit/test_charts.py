@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import altair as alt
 import pytest
 import vl_convert
 
 from pivotbench.charts import build_charts, source_line, write_charts
 from pivotbench.charts.figures import NO_BREAK, names, number, percent, percent_interval, seconds
 from pivotbench.charts.hues import OTHERS, Hues
+from pivotbench.charts.layout import inline
+from pivotbench.charts.output import plain_opacity
 from pivotbench.charts.page import inert_json, unbroken, vega
 from pivotbench.charts.ranking import Field, verdict_words
 from pivotbench.charts.reach import Reach
@@ -163,6 +166,27 @@ def test_files_stand_alone_and_stale_ones_go(usual: Sample, tmp_path: Path) -> N
     )
     assert ElementTree.fromstring(svg).get("height") == ElementTree.fromstring(svg)[0].get("height")
     assert not addresses((tmp_path / "ranking.html").read_text())
+
+
+def test_no_path_that_is_painted_once_has_an_opacity_as_a_whole() -> None:
+    line = '<path d="M0,0L9,9" stroke="#9aa3ad" stroke-width="2" opacity="0.2"/>'
+    point = '<path d="M1,1h2v2h-2Z" fill="#9aa3ad" stroke="none" opacity="0.35"/>'
+    assert plain_opacity(line) == line.replace(" opacity", " stroke-opacity")
+    assert plain_opacity(point) == point.replace(" opacity", " fill-opacity")
+    for kept in (
+        '<path d="M1,1h2v2h-2Z" fill="#9aa3ad" stroke="#000000" opacity="0.35"/>',
+        '<path d="M1,1h2v2h-2Z" fill="#9aa3ad" fill-opacity="0.5" opacity="0.35"/>',
+        '<text fill="#57606a" opacity="0.5">words</text>',
+    ):
+        assert plain_opacity(kept) == kept
+
+
+def test_rows_are_copied_by_nobody_and_each_chart_stays_a_valid_one(usual: Sample) -> None:
+    rows = [{"name": "a"}]
+    assert (alt.Chart(inline(rows)).mark_point() + alt.Chart().mark_line()).to_dict()
+    assert alt.Chart(inline(rows)).mark_point().copy(deep=True).data.values[0] is rows[0]
+    for chart in build_charts(usual.decision, usual.measurements, usual.cells).values():
+        assert chart.to_dict(validate=True) == chart.to_dict(validate=False)
 
 
 def test_colours_reach_the_contrast_of_graphics_on_their_ground() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pivotbench.study.prompts import read_prompts
+from pivotbench.prompt_files import read_prompts
 
 FOLDER = Path(__file__).parents[2] / "config" / "prompts"
 SETS = sorted(file.stem for file in FOLDER.glob("*.jsonl") if file.stem != "continuations")

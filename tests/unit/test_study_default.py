@@ -10,8 +10,8 @@ import pytest
 
 from pivotbench.engines import llamacpp_serve
 from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
+from pivotbench.prompt_files import read_prompts
 from pivotbench.study import check_flags, load_study
-from pivotbench.study.prompts import read_prompts
 
 CONFIG = Path(__file__).parents[2] / "config"
 STUDY = load_study(CONFIG / "config.yaml")

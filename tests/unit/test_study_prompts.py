@@ -10,8 +10,8 @@ import yaml
 from study_samples import RIGHT, changed, write_study
 
 from pivotbench.errors import UserError
+from pivotbench.prompt_files import read_prompts
 from pivotbench.study import load_study, source
-from pivotbench.study.prompts import read_prompts
 
 GOOD = '{"id": "a", "prompt": "Say a."}\n'
 

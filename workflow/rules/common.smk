@@ -85,7 +85,7 @@ rounds = stored_rounds(campaign) if FROZEN else Rounds(campaign, read_race)
 def race_cells(wildcards):
     """The cells a race judges, and the races before it."""
     race = wildcards.phase, int(wildcards.round)
-    return rounds.before(*race) + last_files(rounds.asked(*race))
+    return rounds.before(*race) + last_files(bridge.in_sight(rounds.asked(*race)))
 
 
 @one_line
@@ -104,7 +104,7 @@ def race_files(wildcards):
 def evidence_files(wildcards):
     """Every race, and every cell that a race asked for; of stored results the stage files that are there."""
     cells = rounds.evidence()
-    files = bridge.readable(stage_files(cells)) if FROZEN else last_files(cells)
+    files = bridge.readable(stage_files(cells)) if FROZEN else last_files(bridge.in_sight(cells))
     return rounds.race_files(campaign.phases) + files
 
 

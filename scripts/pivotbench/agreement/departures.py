@@ -39,9 +39,9 @@ def departure(reference: Said, other: Said, near_tie_nats: float) -> Departure:
     """Return where ``other`` leaves ``reference``: equal, or apart by a near tie, clearly, or unknown how."""
     ours, theirs = reference.token_ids, other.token_ids
     if ours is not None and theirs is not None:
-        place = _shared(ours, theirs)
         if ours == theirs or reference.text == other.text:
             return Departure("equal", len(ours), "tokens")
+        place = _shared(ours, theirs)
         if place >= min(len(ours), len(theirs)):
             return Departure("unknown", place, "tokens")
         there = _at(reference, place)

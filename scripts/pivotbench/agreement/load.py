@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from math import comb
 from typing import Any
 
-from pivotbench.evidence import CellFiles, load_in_words
+from pivotbench.evidence import CellFiles
+from pivotbench.workloads import load_in_words
 
 LEVEL = 0.001
 

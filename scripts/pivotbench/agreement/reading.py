@@ -123,7 +123,7 @@ def _said(answer: Mapping[str, Any], expectation: Mapping[str, Any] | None) -> S
         token_ids=None if ids is None else tuple(ids),
         alternatives=None
         if alternatives is None
-        else tuple(tuple((i, text, value) for i, text, value in place) for place in alternatives),
+        else tuple(tuple(map(tuple, place)) for place in alternatives),
         problem=problem,
         signs=signs,
         logprobs=None if logprobs is None or None in logprobs else tuple(logprobs),

@@ -7,8 +7,9 @@ from typing import Any
 from pivotbench.changes.folder import Key, Results
 from pivotbench.changes.work import differing, work_sent
 from pivotbench.engines import spelling_of
-from pivotbench.evidence import CellFiles, load_in_words
+from pivotbench.evidence import CellFiles
 from pivotbench.settings import flat, unasked_differences
+from pivotbench.workloads import load_in_words
 
 ENVIRONMENT = (
     "engine",

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 import pandas as pd
+from altair.utils.schemapi import debug_mode
 
 from pivotbench.charts.energy import energy_chart
 from pivotbench.charts.frontier import frontier_chart
@@ -24,6 +25,14 @@ def build_charts(
     decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Sequence[CellFiles]
 ) -> dict[str, alt.TopLevelMixin]:
     """Return the charts by name, in reading order; a chart that has nothing to show is left out."""
+    with debug_mode(False):  # Altair would check all rows of each part, and again of the whole
+        drawn = _draw(decision, measurements, cells)
+    return {name: chart for name, chart in drawn.items() if chart is not None}
+
+
+def _draw(
+    decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Sequence[CellFiles]
+) -> dict[str, alt.TopLevelMixin | None]:
     hues = Hues.of(decision)
     question = Question.of(decision)
     drawn: dict[str, alt.TopLevelMixin | None] = {
@@ -38,4 +47,4 @@ def build_charts(
         "launch": launch_chart(cells),
         "energy": energy_chart(decision, measurements, hues),
     }
-    return {name: chart for name, chart in drawn.items() if chart is not None}
+    return drawn

@@ -10,7 +10,7 @@ import pandas as pd
 
 from pivotbench.charts.figures import NO_BREAK, number
 from pivotbench.charts.hues import Hues, focus_opacity, plain_name
-from pivotbench.charts.layout import MOST_ROWS, WIDTH, Figures, described, row_height
+from pivotbench.charts.layout import MOST_ROWS, WIDTH, Figures, described, inline, row_height
 from pivotbench.charts.question import Question
 
 
@@ -72,11 +72,11 @@ def energy_chart(
         axis=alt.Axis(tickCount=6),
     )
     y = alt.Y("name:N", sort=shown, title=None, axis=alt.Axis(grid=False))
-    base = alt.Chart(alt.InlineData(values=points))
+    base = alt.Chart(inline(points))
     name = alt.Tooltip("name:N", title="Configuration")
     chart = alt.layer(
         base.mark_bar(style="ray", height=1.5).encode(x=x, y=y),
-        alt.Chart(alt.InlineData(values=ticks))
+        alt.Chart(inline(ticks))
         .mark_tick(thickness=1.5, size=11)
         .encode(
             x=x,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pivotbench.charts.figures import names, number
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
-from pivotbench.charts.layout import PANEL_HEIGHT, Figures, described, panel_width
+from pivotbench.charts.layout import PANEL_HEIGHT, Figures, described, inline, panel_width
 
 Decision = Mapping[str, Any]
 UNDECIDED = "undecided who leads"
@@ -126,7 +126,7 @@ def frontier_chart(decision: Decision, measurements: pd.DataFrame, hues: Hues) -
         .encode(text="streams:Q"),
     ).properties(width=panel_width(panels), height=PANEL_HEIGHT)
     chart = layers.facet(
-        facet=alt.Facet("workload:N", title=None), data=alt.InlineData(values=rows), columns=2
+        facet=alt.Facet("workload:N", title=None), data=inline(rows), columns=2
     ).resolve_scale(x="independent", y="independent")
     caption = (
         "Up and to the left is better. Lines join the concurrencies of one configuration; "

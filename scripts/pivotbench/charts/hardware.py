@@ -11,7 +11,7 @@ import altair as alt
 
 from pivotbench.charts.figures import NO_BREAK, count, number
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
-from pivotbench.charts.layout import WIDTH, described
+from pivotbench.charts.layout import WIDTH, described, inline
 from pivotbench.charts.question import Question, of_metric
 from pivotbench.charts.stability import minutes_into_campaign
 from pivotbench.evidence import CellFiles
@@ -137,7 +137,7 @@ def hardware_chart(
     ).properties(width=WIDTH, height=STRIP_HEIGHT)
     chart = strips.facet(
         facet=alt.Facet("quantity:N", title=None, sort=there),
-        data=alt.InlineData(values=rows),
+        data=inline(rows),
         columns=1,
         spacing=14,
     ).resolve_scale(y="independent")

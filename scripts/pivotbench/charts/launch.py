@@ -9,7 +9,7 @@ import altair as alt
 
 from pivotbench.charts.figures import percent, seconds
 from pivotbench.charts.hues import focus_opacity, plain_name
-from pivotbench.charts.layout import MOST_ROWS, WIDTH, Entry, Figures, described, row_height
+from pivotbench.charts.layout import MOST_ROWS, WIDTH, Entry, Figures, described, inline, row_height
 from pivotbench.charts.theme import LIGHT
 from pivotbench.evidence import CellFiles
 
@@ -89,7 +89,7 @@ def launch_chart(cells: Iterable[CellFiles]) -> alt.TopLevelMixin | None:
     legend_order = [*largest, REST] if any(row["phase"] == REST for row in rows) else largest
     height = row_height(len(shown))
     chart = alt.layer(
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(inline(rows))
         .mark_bar(height=height * 0.56)
         .encode(
             x=alt.X(
@@ -110,7 +110,7 @@ def launch_chart(cells: Iterable[CellFiles]) -> alt.TopLevelMixin | None:
                 alt.Tooltip("seconds:Q", title="Seconds", format=".3~f"),
             ],
         ),
-        alt.Chart(alt.InlineData(values=totals))
+        alt.Chart(inline(totals))
         .mark_text(style="label", align="left", dx=7)
         .encode(x=alt.X("total:Q"), y=y, text="note:N", opacity=focus_opacity(dimmed=0.3)),
     ).properties(width=WIDTH, height=height * len(shown))

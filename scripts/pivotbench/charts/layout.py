@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import altair as alt
 
@@ -13,6 +14,11 @@ PANEL_HEIGHT = 280
 PANEL_GAP = 36
 # More rows than this are not legible on a slide; tables have them all.
 MOST_ROWS = 40
+
+
+def inline(rows: Iterable[Mapping[str, Any]]) -> alt.InlineData:
+    """Return rows as a chart's data. They stand in a tuple: Altair copies lists whenever it joins charts."""
+    return alt.InlineData(values=tuple(rows))
 
 
 def row_height(rows: int) -> int:

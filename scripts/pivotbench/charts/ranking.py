@@ -17,7 +17,7 @@ from pivotbench.charts.figures import (
     tok_s,
 )
 from pivotbench.charts.hues import Hues, focus_opacity, plain_name
-from pivotbench.charts.layout import MOST_ROWS, WIDTH, described, row_height
+from pivotbench.charts.layout import MOST_ROWS, WIDTH, described, inline, row_height
 from pivotbench.charts.question import Question
 from pivotbench.charts.reach import Reach
 
@@ -169,7 +169,7 @@ def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelM
     scale = alt.Scale(domain=[max(0.0, low - 0.06 * room), high + 0.42 * room], zero=False, nice=False)
     x = alt.X("mean:Q", title="Output tok/s", scale=scale, axis=alt.Axis(tickCount=6))
     y = alt.Y("configuration:N", sort=order, title=None, axis=alt.Axis(grid=False))
-    base = alt.Chart(alt.InlineData(values=rows))
+    base = alt.Chart(inline(rows))
     tooltip = [
         alt.Tooltip("configuration:N", title="Configuration"),
         alt.Tooltip("mean:Q", title="Mean, tok/s", format=".4g"),
@@ -177,11 +177,11 @@ def ranking_chart(field: Field, question: Question, hues: Hues) -> alt.TopLevelM
         alt.Tooltip("verdict:N", title="Verdict"),
     ]
     chart = alt.layer(
-        alt.Chart(alt.InlineData(values=band)).mark_rect(style="band").encode(x=alt.X("low:Q"), x2="high:Q"),
+        alt.Chart(inline(band)).mark_rect(style="band").encode(x=alt.X("low:Q"), x2="high:Q"),
         base.mark_rule(style="interval").encode(
             x=alt.X("low:Q"), x2="high:Q", y=y, color=hues.color(), opacity=focus_opacity()
         ),
-        alt.Chart(alt.InlineData(values=dots))
+        alt.Chart(inline(dots))
         .mark_tick(thickness=1.5, size=11)
         .encode(
             x=alt.X("tok_s:Q"),

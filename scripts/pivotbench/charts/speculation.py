@@ -9,7 +9,7 @@ import altair as alt
 
 from pivotbench.charts.figures import names, times
 from pivotbench.charts.hues import Hues, focus_opacity, plain_name
-from pivotbench.charts.layout import PANEL_HEIGHT, Entry, described, panel_width
+from pivotbench.charts.layout import PANEL_HEIGHT, Entry, described, inline, panel_width
 from pivotbench.charts.reach import Reach
 
 SHAPES = ("circle", "diamond", "square", "triangle-up")
@@ -98,7 +98,7 @@ def speculation_chart(decision: Mapping[str, Any], hues: Hues) -> alt.TopLevelMi
     )
     panels = chart.facet(
         facet=alt.Facet("workload:N", title=None, sort=workloads),
-        data=alt.InlineData(values=[*rows, *rays(workloads, longest, lowest, tallest)]),
+        data=inline([*rows, *rays(workloads, longest, lowest, tallest)]),
         columns=2,
     )
     caption = (

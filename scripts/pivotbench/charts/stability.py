@@ -12,7 +12,7 @@ import pandas as pd
 
 from pivotbench.charts.figures import count, percent
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
-from pivotbench.charts.layout import WIDTH, Figures, described
+from pivotbench.charts.layout import WIDTH, Figures, described, inline
 from pivotbench.charts.question import Question, metric_rounds
 from pivotbench.evidence import CellFiles
 
@@ -110,8 +110,9 @@ def stability_chart(
         offset = offsets.get((*cell, *load, row["window"]), 0.0)
         return begun.get(cell, 0.0) + offset / 60
 
-    table = deviations(samples)
+    table = deviations(samples)[[*CELL, *LOAD, "window", "deviation"]]
     table = table.assign(at=[minute(row) for row in table.to_dict("records")])
+    shown = len(table) <= MOST_WINDOWS
     windows = [
         {
             "name": plain_name(row["configuration"]),
@@ -121,7 +122,7 @@ def stability_chart(
             "at": round(row["at"], 3),
             "deviation": round(row["deviation"], 5),
         }
-        for row in table.to_dict("records")
+        for row in (table.to_dict("records") if shown else ())
     ]
     rounds = [
         {
@@ -136,8 +137,7 @@ def stability_chart(
     ]
     for points in (windows, rounds):
         points.sort(key=lambda row: row["series"] != OTHERS)  # later ones are drawn over earlier ones
-    shown = windows if len(windows) <= MOST_WINDOWS else []
-    reach = 1.12 * max([question.margin, *(abs(row["deviation"]) for row in [*shown, *rounds])])
+    reach = 1.12 * max([question.margin, *(abs(row["deviation"]) for row in [*windows, *rounds])])
     y = alt.Y(
         "deviation:Q",
         title="Distance from own mean",
@@ -153,14 +153,12 @@ def stability_chart(
         else alt.Axis(grid=False, values=sorted({int(row["round"]) for row in rounds}), format="d"),
     )
     series = hues.color(row["name"] for row in rounds)
-    samples_drawn = alt.Chart(alt.InlineData(values=shown))
-    averages = alt.Chart(alt.InlineData(values=rounds))
+    samples_drawn = alt.Chart(inline(windows))
+    averages = alt.Chart(inline(rounds))
     margin = [{"low": -question.margin, "high": question.margin}]
     chart = alt.layer(
-        alt.Chart(alt.InlineData(values=margin))
-        .mark_rect(style="band")
-        .encode(y=alt.Y("low:Q"), y2="high:Q"),
-        alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(style="guide").encode(y=alt.Y("zero:Q")),
+        alt.Chart(inline(margin)).mark_rect(style="band").encode(y=alt.Y("low:Q"), y2="high:Q"),
+        alt.Chart(inline([{"zero": 0}])).mark_rule(style="guide").encode(y=alt.Y("zero:Q")),
         averages.mark_line(strokeWidth=1.25).encode(
             x=x, y=y, color=series, detail="line:N", opacity=focus_opacity(0.45, 0.06, others=0.12)
         ),

@@ -209,9 +209,10 @@ def _comparison_row(phase: str, result: Comparison) -> dict[str, Any]:
 
 def _ranking(rules: DecisionRules, state: Contest) -> list[dict[str, Any]]:
     ranking = []
+    noise = state.level_noise
     for name in state.ranked:
         values = state.subjects[name].rounds
-        noise, mean = state.level_noise, state.mean(name)
+        mean = state.mean(name)
         interval = mean_interval(mean, len(values), noise, 1 - rules.confidence) if noise else None
         ranking.append(
             {

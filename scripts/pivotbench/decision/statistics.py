@@ -113,11 +113,13 @@ class Fit:
 
         if a not in self.used or b not in self.used:
             return None
+        n_a, n_b = len(self.used[a]), len(self.used[b])
+        if self.used[a].keys() == self.used[b].keys():
+            return Difference(self._log_means[a] - self._log_means[b], 1 / n_a + 1 / n_b, n_a)
         apart = np.array([self._share(a, r) - self._share(b, r) for r in self._order])
         through = self._spread @ apart
         if np.abs(self._information @ through - apart).max(initial=0) > 1e-6:
             return None
-        n_a, n_b = len(self.used[a]), len(self.used[b])
         factor = 1 / n_a + 1 / n_b + float(apart @ through)
         return Difference(self._log_means[a] - self._log_means[b], factor, min(n_a, n_b))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from pivotbench.errors import UserError
-from pivotbench.evidence import CellFiles, evidence_folders, read_cell
+from pivotbench.evidence import CellFiles, evidence_folders, read_cells
 from pivotbench.files import read_json
 from pivotbench.raw_files import altered
 from pivotbench.results import DECISION_SCHEMA
@@ -42,7 +42,7 @@ def read_inputs(results: Path) -> Inputs:
             "remove it and run again"
         )
     folders = evidence_folders(results, decided)
-    cells = [read_cell(folder) for folder in folders]
+    cells = read_cells(folders)
     try:
         table = pd.read_parquet(measurements)
     except (OSError, ValueError) as error:

@@ -40,7 +40,7 @@ def page(
     where to look at the figures without scripts; ``made_of``: the end of the footer's sentence; ``values``:
     what the sections show.
     """
-    specs = {name: chart.to_dict() for name, chart in charts.items()}
+    specs = {name: chart.to_dict(validate=False) for name, chart in charts.items()}
     scripts = {
         "vega": vega(),
         "behaviour": text_of("charts.js"),

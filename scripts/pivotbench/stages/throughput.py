@@ -9,12 +9,12 @@ from pivotbench.client.witness import Witness
 from pivotbench.engines import get_engine
 from pivotbench.engines.base import simulates_drafts
 from pivotbench.engines.endpoints import ENDPOINTS
-from pivotbench.evidence import load_in_words
 from pivotbench.lease.state import Record
 from pivotbench.results import Reason, Stage
 from pivotbench.stages.context import Context, failed_launch
 from pivotbench.stages.ending import died_or
 from pivotbench.telemetry import Sampler, write_readings
+from pivotbench.workloads import load_in_words
 
 EARLIER: tuple[Stage, ...] = ("launch", "smoke")
 REQUESTS = "requests.parquet"

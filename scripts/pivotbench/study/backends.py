@@ -21,7 +21,7 @@ from pivotbench.study.fields import (
     refusal,
     slug,
 )
-from pivotbench.study.wording import quoted, suggestion
+from pivotbench.wording import quoted, suggestion
 
 Configurations = dict[str, dict[str, base.FlagValue]]
 

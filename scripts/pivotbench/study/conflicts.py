@@ -14,7 +14,7 @@ from pivotbench.engines.catalogue import FlagCatalogue
 from pivotbench.engines.findings import Facts, Finding, findings
 from pivotbench.errors import UserError
 from pivotbench.study.model import Study
-from pivotbench.study.wording import KeyPath, key_text, listed, near, quoted
+from pivotbench.wording import KeyPath, key_text, listed, near, quoted
 
 ALGORITHM = "speculative-algorithm"
 

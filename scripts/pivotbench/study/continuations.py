@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pivotbench.errors import UserError
-from pivotbench.study.json_lines import read_objects
+from pivotbench.json_lines import read_objects
 
 # All of it is handed to the smoke stage on its command line.
 MAX_BYTES = 16 << 10

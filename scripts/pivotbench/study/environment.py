@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from pivotbench.redaction import SHORTEST_CHARACTERS, is_secret_variable
 from pivotbench.study.fields import refusal
-from pivotbench.study.wording import quoted
+from pivotbench.wording import quoted
 
 if TYPE_CHECKING:
     from pivotbench.study.model import Study

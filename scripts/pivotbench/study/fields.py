@@ -26,7 +26,7 @@ from pydantic_core import PydanticCustomError
 
 from pivotbench.engines import base
 from pivotbench.redaction import is_secret_flag
-from pivotbench.study.wording import quoted, suggestion
+from pivotbench.wording import quoted, suggestion
 
 NAME_PATTERN = r"[a-z0-9][a-z0-9.-]*"
 NAME_CHARACTERS = 100

@@ -11,7 +11,7 @@ from pivotbench.study.backends import value_text
 from pivotbench.study.model import Study
 from pivotbench.study.source import Source
 from pivotbench.study.versions import VERSION
-from pivotbench.study.wording import KeyPath, key_text, listed, near, quoted
+from pivotbench.wording import KeyPath, key_text, listed, near, quoted
 
 # Where a flag stands, its name and value, and the versions of the engine that are launched with it.
 Use = tuple[KeyPath, str, FlagValue, frozenset[str | None]]

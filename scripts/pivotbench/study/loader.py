@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pivotbench.errors import UserError
 from pivotbench.study.model import Study
 from pivotbench.study.source import Source, read_source
-from pivotbench.study.wording import KeyPath, near, quoted
+from pivotbench.wording import KeyPath, near, quoted
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

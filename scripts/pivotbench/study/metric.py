@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from pivotbench.latency_limits import LATENCIES
 from pivotbench.study.fields import Positive, Seconds, Strict, refusal
 from pivotbench.study.throughput import Throughput
-from pivotbench.study.wording import listed, quoted, suggestion
+from pivotbench.wording import listed, quoted, suggestion
 
 
 class Percentiles(Strict):

@@ -45,7 +45,7 @@ from pivotbench.study.sections import Decision, Hosts, Smoke
 from pivotbench.study.source import Source
 from pivotbench.study.throughput import Throughput
 from pivotbench.study.versions import VERSION, Container, ContainerKey, Version
-from pivotbench.study.wording import KeyPath, listed, quoted, suggestion
+from pivotbench.wording import KeyPath, listed, quoted, suggestion
 
 # Linux hands over 128 KiB in one argument; the paths of this machine come to it.
 MAX_REQUEST_BYTES = 64 << 10

@@ -15,9 +15,9 @@ from typing import Any
 import yaml
 
 from pivotbench.errors import UserError
+from pivotbench.json_lines import HALF_CHARACTER, is_unicode
 from pivotbench.redaction import holds_issued_key
-from pivotbench.study.json_lines import HALF_CHARACTER, is_unicode
-from pivotbench.study.wording import KeyPath, key_text, quoted
+from pivotbench.wording import KeyPath, key_text, quoted
 
 MAX_BYTES = 4 << 20
 # An alias is built anew wherever it is used, so nested aliases multiply: this bounds what they can grow to.

@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from pivotbench.prompt_files import read_prompts
 from pivotbench.study.fields import (
     Concurrencies,
     Seconds,
@@ -24,7 +25,6 @@ from pivotbench.study.fields import (
     check_name,
     refusal,
 )
-from pivotbench.study.prompts import read_prompts
 
 # More than any context holds, and than a machine has patience for.
 MOST_TOKENS = 10_000_000

@@ -28,9 +28,10 @@ from typing import Any
 
 from pivotbench.decision.loads.arrivals import is_sustained
 from pivotbench.decision.metric import LASTING, MetricValues, unrankable, weighted_mean
-from pivotbench.evidence import CellFiles, load_in_words
+from pivotbench.evidence import CellFiles
 from pivotbench.latency_limits import LATENCIES, Goodput
 from pivotbench.measurements import marks
+from pivotbench.workloads import load_in_words
 
 Run = Mapping[str, Any]
 LOST = ("failed", "short", "timeout")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.errors import UserError
-from pivotbench.study.wording import quoted, suggestion
+from pivotbench.wording import quoted, suggestion
 
 HALF_CHARACTER = "holds half a character (a lone surrogate such as \\ud83d); write the whole one"
 

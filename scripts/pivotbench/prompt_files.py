@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.errors import UserError
-from pivotbench.study.json_lines import read_objects
-from pivotbench.study.wording import quoted
+from pivotbench.json_lines import read_objects
+from pivotbench.wording import quoted
 
 MAX_BYTES = 64 << 20
 _SHAPES = ("prompt", "messages", "turns")
