@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import glob
 import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -45,20 +46,36 @@ def write_bytes(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
-            if not Path(f"/proc/{left.suffixes[-2][1:]}").exists():
-                left.unlink(missing_ok=True)
+            _remove_abandoned(left)
         try:
-            with partial.open("wb") as stream:
+            with _locked(partial) as stream:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
-            partial.replace(path)
+                partial.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _locked(partial: Path) -> BinaryIO:
+    """Open a part for writing, locked for as long as its writer lives, where the file system has locks."""
+    while True:
+        stream = partial.open("wb")
+        with contextlib.suppress(OSError):
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        if os.fstat(stream.fileno()).st_nlink:  # else taken for abandoned before it was locked
+            return stream
+        stream.close()
+
+
+def _remove_abandoned(partial: Path) -> None:
+    with contextlib.suppress(OSError), partial.open("rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        partial.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

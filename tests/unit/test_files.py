@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,29 @@ from pivotbench.results import later
 
 
 def test_parts_of_killed_writers_go_with_the_next_write_and_those_of_living_ones_stay(tmp_path: Path) -> None:
-    dead, living = tmp_path / ".a.json.999999999.partial", tmp_path / f".a.json.{os.getppid()}.partial"
-    other = tmp_path / ".b.json.999999999.partial"
+    # The dead one's pid is taken again, by a process that lives.
+    dead, living = tmp_path / f".a.json.{os.getppid()}.partial", tmp_path / ".a.json.7.partial"
+    other = tmp_path / ".b.json.7.partial"
     for part in (dead, living, other):
         part.write_text("half")
-    write_json(tmp_path / "a.json", {})
+    with living.open("rb+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        write_json(tmp_path / "a.json", {})
     assert [p.exists() for p in (dead, living, other)] == [False, True, True]
+
+
+def test_a_writer_killed_in_the_middle_leaves_a_part_that_goes_while_nobody_has_buried_it(
+    tmp_path: Path,
+) -> None:
+    writer = os.fork()
+    if writer == 0:
+        os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+        write_json(tmp_path / "a.json", {})
+    os.waitid(os.P_PID, writer, os.WEXITED | os.WNOWAIT)  # a zombie from here on
+    assert [path.suffix for path in tmp_path.iterdir()] == [".partial"]
+    write_json(tmp_path / "a.json", {})
+    os.waitpid(writer, 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_a_failed_write_names_the_file_and_the_remedy_and_leaves_the_old_one(

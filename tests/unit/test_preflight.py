@@ -172,6 +172,7 @@ def launched(monkeypatch: pytest.MonkeyPatch, path: str, asked: str | None, **fl
         installation=Installation("/usr/bin/python3"),
         host={"python": "/usr/bin/python3", "model": path} | ({"preflight": asked} if asked else {}),
         say=done["said"].append,
+        progress=done["said"].append,
         ensure=start,
         write=lambda status, **body: done.update(status=status, **body),
     )
