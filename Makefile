@@ -35,8 +35,8 @@ demo: $(CONTROLLER)
 test: lint engine cluster
 	@echo "pivotbench: running the tests, first those that bear company, then those that keep time"
 	@status=0; \
-	$(BIN)/python -m pytest -m "not alone" -n logical --maxprocesses 4 --dist loadgroup || status=$$?; \
-	$(BIN)/python -m pytest -m alone || status=$$?; \
+	$(BIN)/python -m pytest -m "not alone" -n logical --maxprocesses 4 --dist loadgroup --durations 15 || status=$$?; \
+	$(BIN)/python -m pytest -m alone --durations 10 || status=$$?; \
 	exit $$status
 
 lint: $(TOOLS)
