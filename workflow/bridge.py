@@ -29,7 +29,7 @@ from pivotbench.lease.processes import Identity, descendants, send
 from pivotbench.lease.state import HURRIED_GRACE_SECONDS
 from pivotbench.lease.sweep import sweep_stale
 from pivotbench.results import DECISION_SCHEMA, Stage
-from pivotbench.rounds import standing_races
+from pivotbench.rounds import outlived_races, standing_races
 from pivotbench.settled import Settled
 from pivotbench.stage_files import load_stage
 from pivotbench.stages.context import OWNER_VARIABLE
@@ -138,6 +138,10 @@ class Bridge:
             for path in damaged_files(self.campaign.results):
                 workflow.dag.forcefiles.add(str(path))
                 print(f"{path} is made anew: it cannot be read", file=sys.stderr)
+            for path, names in ({} if self.frozen else outlived_races(self.campaign)).items():
+                # Without Snakemake's records, nothing else would tell it that the study has changed.
+                workflow.dag.forcefiles.add(str(path))
+                print(f"{path} is made anew: the study no longer runs {names}", file=sys.stderr)
         if not (self.frozen or workflow.dag.forcerules or workflow.dag.forcefiles):
             # Each checkpoint that Snakemake has to wait for costs it several walks over the whole graph.
             self.standing = standing_races(self.campaign)

@@ -18,6 +18,17 @@ Race = dict[str, Any]
 ReadRace = Callable[[str, int], Race | None]
 
 
+class OutlivedError(UserError):
+    """A stored race names configurations that the study no longer has run in its phase."""
+
+    def __init__(self, path: Path, names: Iterable[str]) -> None:
+        self.path, self.names = path, ", ".join(sorted(names))
+        super().__init__(
+            f"{path}: names {self.names}, which the study no longer runs: put it back, or run "
+            "without frozen=true"
+        )
+
+
 @dataclass(frozen=True)
 class Rounds:
     """The races of a campaign, read by ``read_race(phase, round)``; None where one is missing."""
@@ -78,7 +89,7 @@ class Rounds:
 
 
 def stored_rounds(campaign: Campaign) -> Rounds:
-    """Return the races as they lie on disk; reading one that is damaged raises UserError."""
+    """Return the races as they lie on disk; reading one that is damaged or outlived raises UserError."""
 
     def read(phase: str, number: int) -> Race | None:
         path = campaign.race_file(phase, number)
@@ -86,11 +97,31 @@ def stored_rounds(campaign: Campaign) -> Rounds:
             race: Race | None = read_json(path) if path.is_file() else None
         except (ValueError, RecursionError):
             raise UserError(f"{path}: not JSON: remove it and run again without frozen=true") from None
-        if race is not None and not (isinstance(race, dict) and race.keys() >= RACE_KEYS):
+        if race is None:
+            return None
+        if not (isinstance(race, dict) and race.keys() >= RACE_KEYS):
             raise UserError(f"{path}: no race: remove it and run again without frozen=true")
+        base = rounds.base() if phase == "speculative" else None
+        named = {*(entry["configuration"] for entry in race["evidence"]), *race["next"]}
+        if gone := named.difference(campaign.contenders(phase, base)):
+            raise OutlivedError(path, gone)
         return race
 
-    return Rounds(campaign, read)
+    rounds = Rounds(campaign, read)
+    return rounds
+
+
+def outlived_races(campaign: Campaign) -> dict[Path, str]:
+    """Return the first race of each phase that names what the study no longer runs, and whom."""
+    stored, found = stored_rounds(campaign), {}
+    for phase in campaign.phases:
+        try:
+            stored.told(phase)
+        except OutlivedError as fault:
+            found[fault.path] = fault.names
+        except UserError:
+            continue  # made anew as damaged
+    return found
 
 
 def standing_races(campaign: Campaign) -> frozenset[Path]:
@@ -101,7 +132,11 @@ def standing_races(campaign: Campaign) -> frozenset[Path]:
     stored = stored_rounds(campaign)
     standing: set[Path] = set()
     for phase in campaign.phases:
-        for number in range(1, len(stored.told(phase)) + 1):
+        try:
+            told = stored.told(phase)
+        except UserError:  # a job of a run that makes it anew
+            break
+        for number in range(1, len(told) + 1):
             if not all(campaign.holds(cell) for cell in stored.asked(phase, number)):
                 return frozenset(standing)
             standing.add(campaign.race_file(phase, number))

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import scripted
 from workflow.campaign import DECISION, Folder
 
@@ -101,6 +103,37 @@ def test_a_raised_round_limit_runs_the_new_rounds_alone(changed: Change) -> None
         for n in (1, 2)
     }
     assert len(launched) == 2, "every round is a launch of its own"
+
+
+@pytest.mark.parametrize("records", [True, False], ids=["with records", "copied without records"])
+def test_a_backend_removed_from_a_finished_study_leaves_the_evidence_and_runs_no_cell(
+    changed: Change, *, records: bool
+) -> None:
+    folder = changed(lambda s: s["backends"].pop("crash"))
+    if not records:
+        shutil.rmtree(folder.path / ".snakemake")
+    frozen = folder.snakemake(DECISION, config=("frozen=true",))
+    said = "race/backends.r1.json: names crash, which the study no longer runs: put it back, or run without"
+    assert frozen.code != 0 and said in frozen.text and "Traceback" not in frozen.text
+    run = folder.snakemake(DECISION)
+    assert run.code == 0, run.text
+    assert "race/backends.r1.json is made anew: the study no longer runs crash" in run.text
+    assert not run.cell_jobs(), run.text
+    decision = json.loads((folder.results / "decision.json").read_text())
+    assert "crash" not in {row["configuration"] for row in decision["evidence"]}
+    assert not folder.snakemake(DECISION, "--dry-run").planned
+
+
+def test_a_backend_that_the_last_race_asked_for_may_be_removed(changed: Change) -> None:
+    folder = changed(lambda s: (s["backends"].pop("slow"), s["decision"].update(rounds={"min": 2, "max": 2})))
+    race = folder.results / "race" / "backends.r1.json"
+    told = json.loads(race.read_text())
+    race.write_text(json.dumps(told | {"next": ["good", "slow"], "ended": False}))
+    run = folder.snakemake(DECISION, "--dry-run")
+    assert run.code == 0 and "Traceback" not in run.text, run.text
+    assert run.planned["race"] >= 1 and not run.planned["launch"], (
+        "before the race is judged nobody knows more"
+    )
 
 
 def test_a_dry_run_changes_no_file(changed: Change) -> None:
