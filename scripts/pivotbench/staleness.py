@@ -83,6 +83,8 @@ class Judge:
             moved = difference(result["environment"], self.environment, gpus=self.gpus)
         if result["status"] == "skipped" and _well_before(path):
             moved = "what it was skipped for is no longer so"
+        if not _at_home(path, result["cell"]):
+            moved = f"it is a copy of {'{phase}/{configuration}/r{round}'.format(**result['cell'])}"
         failure = result["reason"] if result["status"] == "failed" else None
         return _Told(True, result["fingerprint"], failure, moved)
 
@@ -90,6 +92,15 @@ class Judge:
         if told.failure is not None and (told.failure["kind"] == "transient" or self.retry_all):
             return f"{told.failure['code']} may not happen again"
         return None
+
+
+def _at_home(path: Path, cell: Mapping[str, Any]) -> bool:
+    """Return whether a result lies where it was made, but for the study: its folder may be renamed with it.
+
+    A fingerprint is the same in every round, so a copy of one round would pass for another.
+    """
+    folder = Path(cell["phase"], cell["configuration"], f"r{cell['round']}")
+    return path.parent.parts[-3:] == folder.parts
 
 
 def _well_before(path: Path) -> bool:

@@ -52,6 +52,18 @@ def test_a_configuration_that_stood_still_while_measured_is_named_as_a_threat() 
     assert "stalled" not in before and after["stalled"].startswith("a stood still")
 
 
+def test_rounds_that_are_copies_of_one_launch_are_named_as_a_threat() -> None:
+    def make(_: str, names: Sequence[str], round_: int) -> list[Cell]:
+        return [Cell("backends", name, round_, {("chat", 1): 100.0}) for name in names or ("a", "b")]
+
+    races, cells = run_phase(replace(RULES, rounds_min=2, rounds_max=2), "backends", [], make)
+    assert "copied" not in {threat["code"] for threat in decide(RULES, races, cells)["threats"]}
+    first, second = (cell for cell in cells if cell.configuration == "a")
+    copied = [replace(first, round=2) if cell is second else cell for cell in cells]
+    told = {threat["code"]: threat["message"] for threat in decide(RULES, races, copied)["threats"]}
+    assert told["copied"].startswith("a r1, a r2 are one measurement, of one launch")
+
+
 def test_single_runs_of_71_6_and_71_9_are_undecided() -> None:
     decision = founding_decision()
     assert verdict(decision, "cutlass-cudnn", "cutlass-cutlass") == "undecided"

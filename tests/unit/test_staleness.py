@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from pivotbench.machine.host import difference
 from pivotbench.staleness import Judge
@@ -13,7 +16,7 @@ from pivotbench.staleness import Judge
 ENVIRONMENT = {"engine": "e", "engine_version": "1", "cpu_model": "c", "cores": 2, "model_revision": None}
 
 
-def stored(folder: Path, **changes: Any) -> Path:
+def stored(root: Path, **changes: Any) -> Path:
     content = {
         "schema": "pivotbench/launch/1",
         "status": "ok",
@@ -25,7 +28,8 @@ def stored(folder: Path, **changes: Any) -> Path:
         "server": None,
         "environment": ENVIRONMENT,
     }
-    path = folder / "launch.json"
+    path = root / "backends" / "a" / "r1" / "launch.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content | changes))
     return path
 
@@ -95,8 +99,22 @@ def test_results_from_before_packages_were_recorded_still_hold() -> None:
 def test_a_skipped_stage_holds_only_while_an_earlier_one_is_not_well(tmp_path: Path) -> None:
     reason = {"code": "server_died", "kind": "transient", "message": ""}
     skipped = stored(tmp_path, schema="pivotbench/smoke/1", status="skipped", reason=reason)
-    skipped.rename(tmp_path / "smoke.json")
+    smoke = skipped.rename(skipped.with_name("smoke.json"))
     stored(tmp_path, **failed("deterministic"))
-    assert Judge(ENVIRONMENT, gpus=0).stale(tmp_path / "smoke.json", "f") is None
+    assert Judge(ENVIRONMENT, gpus=0).stale(smoke, "f") is None
     stored(tmp_path)
-    assert "no longer so" in str(Judge(ENVIRONMENT, gpus=0).stale(tmp_path / "smoke.json", "f"))
+    assert "no longer so" in str(Judge(ENVIRONMENT, gpus=0).stale(smoke, "f"))
+
+
+@pytest.mark.parametrize("elsewhere", ["backends/a/r2", "backends/b/r1", "speculative/a/r1"])
+def test_a_copy_of_another_cell_is_no_result_of_this_one(tmp_path: Path, elsewhere: str) -> None:
+    copied = tmp_path / elsewhere / "launch.json"
+    copied.parent.mkdir(parents=True)
+    shutil.copy(stored(tmp_path), copied)
+    assert Judge(ENVIRONMENT, gpus=0).stale(copied, "f") == "it is a copy of backends/a/r1"
+
+
+def test_a_study_renamed_with_its_folder_keeps_its_results(tmp_path: Path) -> None:
+    stored(tmp_path / "results" / "s")
+    renamed = (tmp_path / "results" / "s").rename(tmp_path / "results" / "renamed")
+    assert Judge(ENVIRONMENT, gpus=0).stale(renamed / "backends" / "a" / "r1" / "launch.json", "f") is None

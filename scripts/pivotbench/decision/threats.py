@@ -67,6 +67,10 @@ class Threat(Enum):
         "the study trusts code that comes with the model: {names} ran it with your rights; read it, and pin "
         "the model's revision"
     )
+    COPIED = (
+        "{cells} are one measurement, of one launch: a copy makes launches look alike; run again without "
+        "frozen=true, which makes copies anew"
+    )
     ONE_HOST = "everything was measured on one host: another one of the same kind may differ"
 
 
@@ -115,9 +119,24 @@ def threats(
         found.append((Threat.FAILED_REQUESTS, {"count": count}))
     if trusting := sorted({n for s in states for n, each in s.subjects.items() if _trusts(each.serving)}):
         found.append((Threat.MODEL_CODE, {"names": ", ".join(trusting)}))
+    for cells in _of_one_launch(rows):
+        found.append((Threat.COPIED, {"cells": ", ".join(cells)}))
     if len(hosts) == 1:
         found.append((Threat.ONE_HOST, {}))
     return [{"code": threat.name.lower(), "message": threat.value.format(**facts)} for threat, facts in found]
+
+
+def _of_one_launch(rows: Sequence[Row]) -> list[list[str]]:
+    """The cells that say they measured the same server, group by group; a server belongs to one cell."""
+    measured: dict[str, set[tuple[str, int]]] = {}
+    for row in rows:
+        if row["launch_id"] is not None:
+            measured.setdefault(row["launch_id"], set()).add((row["configuration"], row["round"]))
+    return [
+        [f"{name} r{number}" for name, number in sorted(cells)]
+        for cells in measured.values()
+        if len(cells) > 1
+    ]
 
 
 def _trusts(serving: Serving) -> bool:
