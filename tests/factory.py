@@ -412,6 +412,13 @@ def _write_requests(path: Path, cell: Cell, tokens: int = 96) -> dict[str, Any]:
     return {"path": path.name, "sha256": sha256_of_file(path), "rows": len(rows)}
 
 
+def stored_race(phase: str, number: int, judged: Sequence[str], **changes: Any) -> dict[str, Any]:
+    """Return what readers need of a race file: one that judged these in its round, and ended its phase."""
+    told = {"phase": phase, "round": number, "next": [], "ended": True, "base": None, "noise": None}
+    evidence = [{"configuration": name, "rounds": [number]} for name in judged]
+    return told | {"evidence": evidence, "eliminated": [], "log": []} | changes
+
+
 def noisy(centre: float, sd: float, *seed: object) -> float:
     """Return ``centre`` with log-normal noise of relative ``sd``, the same for the same seed."""
     rng = random.Random(sha256(repr(seed).encode()).hexdigest())

@@ -11,8 +11,8 @@ from pathlib import Path
 from pivotbench.evidence import race_paths
 
 PARQUET = b"PAR1"
-# Without these a file of the name is none of ours.
-RACE_KEYS = frozenset({"round", "ended", "evidence"})
+# What every reader relies on: without these a file of the name is none of ours.
+RACE_KEYS = frozenset({"phase", "round", "evidence", "next", "ended", "base", "noise", "eliminated", "log"})
 OTHER_KEYS = frozenset({"schema"})
 
 

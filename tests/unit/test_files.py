@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from factory import stored_race
 from pivotbench.damage import damaged_files
 from pivotbench.errors import file_fault
 from pivotbench.files import write_json
@@ -72,9 +73,13 @@ def test_a_stage_ends_after_it_began_whatever_the_clock_says() -> None:
 def test_derived_files_that_are_json_and_no_more_are_damaged(tmp_path: Path) -> None:
     (tmp_path / "race").mkdir()
     race, decision = tmp_path / "race" / "backends.r1.json", tmp_path / "decision.json"
-    race.write_text('{"round": 1, "ended": true, "evidence": []}')
+    whole = stored_race("backends", 1, ["a"])
+    write_json(race, whole)
     decision.write_text('{"schema": "pivotbench/decision/4"}')
     assert damaged_files(tmp_path) == []
     for path in (race, decision):
         path.write_text("{}")
     assert damaged_files(tmp_path) == [race, decision]
+    for key in ("next", "base", "log", "eliminated", "noise"):
+        write_json(race, {name: value for name, value in whole.items() if name != key})
+        assert race in damaged_files(tmp_path), f"readers ask a race for its {key}"

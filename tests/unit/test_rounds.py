@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from factory import stored_race
 from pivotbench.campaign import Campaign
 from pivotbench.errors import UserError
 from pivotbench.files import write_json
@@ -28,19 +28,13 @@ BACKENDS = "results/s/race/backends.r1.json"
 SPECULATIVE = "results/s/race/speculative.r1.json"
 
 
-def race(phase: str, *names: str, **changes: Any) -> dict[str, Any]:
-    told = {"phase": phase, "round": 1, "next": [], "ended": True, "base": None, "log": []}
-    evidence = [{"configuration": name, "rounds": [1]} for name in names]
-    return told | {"evidence": evidence, "noise": None, "eliminated": []} | changes
-
-
 @pytest.fixture
 def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     """A study of a and b with the races of both phases, judged on a."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.yaml").write_text(STUDY)
-    write_json(Path(BACKENDS), race("backends", "a", "b", base="a"))
-    write_json(Path(SPECULATIVE), race("speculative", "a+none", "a+ngram"))
+    write_json(Path(BACKENDS), stored_race("backends", 1, ["a", "b"], base="a"))
+    write_json(Path(SPECULATIVE), stored_race("speculative", 1, ["a+none", "a+ngram"]))
     return Campaign(study=load_study(tmp_path / "study.yaml"), root=tmp_path, local=False)
 
 
@@ -68,7 +62,7 @@ def test_a_race_that_judged_a_removed_backend_is_outlived_and_one_line_where_it_
 
 @pytest.mark.usefixtures("campaign")
 def test_a_race_that_asked_for_a_removed_backend_is_outlived() -> None:
-    write_json(Path(BACKENDS), race("backends", "a", next=["a", "b"], ended=False))
+    write_json(Path(BACKENDS), stored_race("backends", 1, ["a"], next=["a", "b"], ended=False))
     without = changed(", b: {threads: 2}", "")
     assert outlived_races(without) == {Path(BACKENDS): "b"}
     assert standing_races(without) == frozenset()

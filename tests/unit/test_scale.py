@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from campaigns import CHAT_RULES, run_phase
-from factory import Cell, noisy, stage_files
+from factory import Cell, noisy, stage_files, stored_race
 from pivotbench import staleness
 from pivotbench.campaign import Campaign
 from pivotbench.cells import launch_request, stage_fingerprint
@@ -48,8 +48,7 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
                 wanted = stage_fingerprint(stage, request, found._smoke, found._throughput)
                 write_json(cell.file(stage), content | {"fingerprint": wanted})
         ended = number == 2
-        race = {"phase": "backends", "round": number, "next": [] if ended else names, "ended": ended}
-        race |= {"evidence": []}
+        race = stored_race("backends", number, names, next=[] if ended else names, ended=ended)
         write_json(found.race_file("backends", number), race)
     return found
 
