@@ -123,9 +123,10 @@ class Bridge:
             os.environ.pop(OWNER_VARIABLE, None)
         settings = workflow.dag_settings
         settings.force_incomplete = True
-        # A stage names engine and model as input only when it is to run, so a changed set of inputs
-        # says nothing; what a result depends on is in its params and its fingerprint.
-        settings.rerun_triggers = frozenset(t for t in settings.rerun_triggers if t.name != "INPUT")
+        # What a result depends on is in its params and its fingerprint. A stage names engine and model as
+        # input only when it is to run, so a changed set of inputs says nothing; and no rule's line does.
+        ours = {"INPUT", "CODE"}
+        settings.rerun_triggers = frozenset(t for t in settings.rerun_triggers if t.name not in ours)
         if workflow.is_main_process and not workflow.dryrun:
             if workflow.non_local_exec:
                 refuse_two_runs()

@@ -31,7 +31,7 @@ from pivotbench.machine.host import describe
 from pivotbench.model.local import check_readable
 from pivotbench.preflight import known_kinds
 from pivotbench.provision import is_installed, model_path, pinned_version, requirements_file
-from pivotbench.results import STAGES, Stage
+from pivotbench.results import DECISION_SCHEMA, DERIVATION, STAGES, Stage
 from pivotbench.staleness import Judge
 from pivotbench.study import Study
 
@@ -164,9 +164,10 @@ class Campaign:
 
     @cached_property
     def decision_rules(self) -> str:
-        """Return all that a race and the decision depend on beyond their cells."""
+        """Return all that races, decision, charts and report depend on beyond their cells."""
         return canonical_json(
             {
+                "made_by": [DECISION_SCHEMA, DERIVATION],
                 "decision": self.study.decision.model_dump(mode="json"),
                 "configurations": self.study.configurations,
                 "speculations": self.study.speculations,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import scripted
+from pivotbench.results import DECISION_SCHEMA, DERIVATION
 from workflow.campaign import DECISION, Folder
 
 Change = Callable[[Callable[[dict], None]], Folder]
@@ -68,6 +69,23 @@ def test_reordered_yaml_runs_nothing(campaign: Folder) -> None:
     run = campaign.snakemake("all")
     assert run.code == 0
     assert not run.jobs, run.text
+
+
+def test_a_rule_written_otherwise_runs_nothing_even_beside_what_is_forced(campaign: Folder) -> None:
+    for record in (campaign.path / ".snakemake" / "metadata").iterdir():
+        record.write_text(json.dumps(json.loads(record.read_text()) | {"code": "as it was written before"}))
+    run = campaign.snakemake("all", "--dry-run", "--forcerun", "report")
+    assert run.planned == Counter(all=1, report=1), run.text
+
+
+def test_another_way_to_derive_makes_what_is_derived_anew_and_no_cell(campaign: Folder) -> None:
+    before = f'"made_by":["{DECISION_SCHEMA}",{DERIVATION}]'
+    records = [*(campaign.path / ".snakemake" / "metadata").iterdir()]
+    for record in records:
+        record.write_text(record.read_text().replace(json.dumps(before)[1:-1], json.dumps("older")[1:-1]))
+    planned = campaign.snakemake("all", "--dry-run").planned
+    derived = ("race", "measurements", "decide", "charts", "report")
+    assert planned.keys() == {"all", *derived}, planned
 
 
 def test_a_changed_margin_runs_the_judgement_and_no_cell(changed: Change) -> None:

@@ -35,7 +35,7 @@ wildcard_constraints:
 # Text of the study reaches params by functions alone, in whose results Snakemake looks for no wildcards, and
 # shells by {...:q} alone.
 def decision_rules(wildcards):
-    """All that a race and the decision depend on beyond their cells."""
+    """All that races, decision, charts and report depend on beyond their cells."""
     return campaign.decision_rules
 
 

@@ -17,6 +17,8 @@ rule charts:
         ),
     message:
         "charts: drawing each as HTML, SVG and PNG"
+    params:
+        rules=decision_rules,
     shell:
         "{PYTHON:q} {SCRIPTS:q}/chart.py --results {RESULTS:q} --output {output:q}"
 
@@ -36,5 +38,7 @@ rule report:
         ),
     message:
         "report: writing the page"
+    params:
+        rules=decision_rules,
     shell:
         "{PYTHON:q} {SCRIPTS:q}/report.py --results {RESULTS:q} --output {output:q}"
