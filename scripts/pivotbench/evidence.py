@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from pivotbench.results import PHASES, STAGES, Reason, Stage
 from pivotbench.stage_files import read_stage
 
 StageFile = dict[str, Any]
+ReadStage = Callable[[Path], StageFile | None]
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,11 @@ def is_cell(folder: Path) -> bool:
     return _ROUND.fullmatch(folder.name) is not None and folder.is_dir()
 
 
-def read_cell(folder: Path) -> CellFiles:
-    """Read the cell in ``.../<phase>/<configuration>/r<n>``; raises UserError for another kind of path."""
+def read_cell(folder: Path, read: ReadStage = read_stage) -> CellFiles:
+    """Read the cell in ``.../<phase>/<configuration>/r<n>``; raises UserError for another kind of path.
+
+    ``read`` says what becomes of a stage file that is no evidence: ``read_stage`` takes it for missing.
+    """
     match = _ROUND.fullmatch(folder.name)
     if match is None:
         raise UserError(f"{folder}: not a cell; expected <phase>/<configuration>/r<n>")
@@ -91,7 +95,7 @@ def read_cell(folder: Path) -> CellFiles:
         phase=folder.parent.parent.name,
         configuration=folder.parent.name,
         round=int(match[1]),
-        **{stage: read_stage(folder / f"{stage}.json") for stage in STAGES},
+        **{stage: read(folder / f"{stage}.json") for stage in STAGES},
     )
 
 
@@ -100,7 +104,7 @@ def race_paths(results: Path) -> list[Path]:
     return sorted(path for path in (results / "race").glob("*.json") if _RACE.fullmatch(path.name))
 
 
-def read_cells(folders: Iterable[Path]) -> list[CellFiles]:
+def read_cells(folders: Iterable[Path], read: ReadStage = read_stage) -> list[CellFiles]:
     """Read many cells that are kept to the end of the process; see read_cell.
 
     Python's collector walks over all that is kept again and again as more is made, which would be half of
@@ -108,7 +112,7 @@ def read_cells(folders: Iterable[Path]) -> list[CellFiles]:
     """
     gc.disable()
     try:
-        return [read_cell(folder) for folder in folders]
+        return [read_cell(folder, read) for folder in folders]
     finally:
         gc.freeze()
         gc.enable()

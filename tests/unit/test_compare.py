@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +15,12 @@ import pytest
 from campaigns import CHAT_RULES, write_campaign
 from factory import ENVIRONMENT, UNSUPPORTED, Cell, noisy, smoke_prompt
 from pivotbench.changes.compare import compare_folders
-from pivotbench.changes.folder import read_pair
+from pivotbench.changes.folder import read_pair, read_results
 from pivotbench.changes.model import SCHEMA_FILE, json_schema
 from pivotbench.changes.summary import summary_markdown, terminal_summary
 from pivotbench.errors import UserError
+from pivotbench.files import read_json
+from pivotbench.results import STAGES
 
 RULES = replace(CHAT_RULES, rounds_min=3, rounds_max=3, margin=0.05)
 SPEED = {"fast": 100.0, "slow": 60.0}
@@ -339,6 +342,18 @@ def test_a_damaged_folder_is_one_line_that_names_the_file(damage: str, old: Path
     with pytest.raises(UserError, match=words) as error:
         read_pair(str(old), str(copy))
     assert "\n" not in str(error.value) and str(copy) in str(error.value)
+
+
+def test_a_folder_is_read_file_by_file_once(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: Counter[Path] = Counter()
+
+    def counted(path: Path) -> Any:
+        reads[path] += 1
+        return read_json(path)
+
+    monkeypatch.setattr("pivotbench.stage_files.read_json", counted)
+    cells = read_results(old).cells
+    assert len(reads) == len(cells) * len(STAGES) and set(reads.values()) == {1}
 
 
 def test_wrong_folders_are_one_line(old: Path, tmp_path: Path) -> None:

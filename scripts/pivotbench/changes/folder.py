@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pivotbench.decision.document import Decision
 from pivotbench.errors import UserError
-from pivotbench.evidence import CellFiles, evidence_folders, read_cell
+from pivotbench.evidence import CellFiles, evidence_folders, read_cells
 from pivotbench.files import read_json
 from pivotbench.measurements import rows
 from pivotbench.results import DECISION_SCHEMA, STAGES
@@ -92,14 +92,15 @@ def read_pair(old: str | None, new: str | None) -> tuple[Results, Results]:
 def read_results(path: Path) -> Results:
     """Read one folder of results; raises UserError where a file of it is missing or damaged."""
     decision = _decision(path / "decision.json")
-    folders = evidence_folders(path, decision)
-    for file in (folder / f"{stage}.json" for folder in folders for stage in STAGES):
-        if file.exists():
-            load_stage(file)
-    cells = [read_cell(folder) for folder in folders]
+    cells = read_cells(evidence_folders(path, decision), _undamaged)
     if not any(cell.stage(stage) for cell in cells for stage in STAGES):
         raise UserError(f"{path}: holds no stage files; compare folders that still have their cells")
     return Results(path, decision, cells)
+
+
+def _undamaged(file: Path) -> dict[str, Any] | None:
+    """Return a stage file's content, None where it is missing; raises UserError where it is damaged."""
+    return load_stage(file) if file.exists() else None
 
 
 def _decision(path: Path) -> dict[str, Any]:
