@@ -96,7 +96,7 @@ class Bridge:
             # A job in a process of its own belongs to the run that started it.
             os.environ[OWNER_VARIABLE] = self.owner
         self.standing: frozenset[Path] = frozenset()
-        self._settled = False
+        self._prepared = False
         self._out_of_sight: Settled | None = None
         self._renewed: set[str] = set()
         self._unreadable: set[str] = set()
@@ -105,15 +105,15 @@ class Bridge:
         self.terminal = stand_in(workflow, self.campaign)
 
     @one_line
-    def settle(self) -> None:
+    def prepare(self) -> None:
         """Once, when Snakemake knows what it is to do: heal what a killed run left behind.
 
         While a Snakefile is read, Snakemake has not yet decided on executor and dry run; when the
         first input is asked for, it has, and has locked nothing yet.
         """
-        if self._settled:
+        if self._prepared:
             return
-        self._settled = True
+        self._prepared = True
         workflow = self.workflow
         # A dry run knows no executor; who groups stages into jobs sends them to other machines.
         away = workflow.dryrun and bool(workflow.group_settings.overwrite_groups)
@@ -161,7 +161,7 @@ class Bridge:
 
         Left out are those that are settled, where nothing is forced and the whole is asked for.
         """
-        self.settle()
+        self.prepare()
         settled = self._out_of_sight
         return [cell for cell in cells if settled is None or cell not in settled]
 
@@ -206,7 +206,7 @@ class Bridge:
         Returns whether the stage will run for a reason of its own: its file is missing, stale, or
         forced by the user.
         """
-        self.settle()
+        self.prepare()
         if not self.workflow.is_main_process:
             return False  # a job on a node does what the run that submitted it has decided
         forced = self.workflow.dag.forcefiles

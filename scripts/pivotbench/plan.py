@@ -30,7 +30,7 @@ def _preflight(campaign: Campaign) -> list[str]:
     gpus = [{"memory_mib": g.memory_mib, "compute": g.compute_capability} for g in visible_gpus()]
     said: dict[str, list[str]] = {}
     for cell in _configurations(campaign):
-        installed = campaign.installation(study.version_of(cell.configuration.partition("+")[0]))
+        installed = campaign.installation(study.version_of(cell.configuration))
         version, _ = known_versions(campaign.engine, installed, study.env)
         for finding in preflight(launch_request(study, cell), campaign.model, version, gpus).findings:
             said.setdefault(f"{finding.outcome}: {finding.message}", []).append(cell.configuration)

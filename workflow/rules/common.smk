@@ -71,7 +71,7 @@ def launch_priority(wildcards):
 @one_line
 def read_race(phase, round):
     """A race's verdict; Snakemake runs the race first where it has none that stands."""
-    bridge.settle()
+    bridge.prepare()
     race = campaign.race_file(phase, round)
     if race not in bridge.standing:
         checkpoints.race.get(phase=phase, round=round)

@@ -18,7 +18,7 @@ from pivotbench.turns import round_order
 
 SCHEMA = "pivotbench/race/1"
 ASSUMED_SD = 0.01
-SETTLED = "nothing is left that further rounds could decide"
+NOTHING_OPEN = "nothing is left that further rounds could decide"
 Race = Mapping[str, Any]
 
 
@@ -117,7 +117,7 @@ def _who_runs_again(rules: DecisionRules, state: Contest, round_: int) -> tuple[
         return set(), f"only {state.alive[0]} is healthy"
     open_ = _undecided(state, reference)
     if not open_:
-        return set(), SETTLED
+        return set(), NOTHING_OPEN
     left = rules.rounds_max - round_
     rivals = [n for n in (state.leader, reference) if n is not None]
     worth = {n for n in open_ if not rivals or any(_worth(state, n, rival, left) for rival in rivals)}
@@ -155,7 +155,7 @@ def _worth(state: Contest, name: str, rival: str, left: int) -> bool:
 def _limit(state: Contest, reference: str | None, round_: int) -> str:
     open_ = sorted(_undecided(state, reference) - {state.leader})
     if not open_:
-        return SETTLED
+        return NOTHING_OPEN
     return f"limit of {round_} round{'s' if round_ > 1 else ''} reached; still undecided: {', '.join(open_)}"
 
 
