@@ -116,6 +116,7 @@ def test_a_winner_slower_beyond_the_margin_fails_the_gate(compared: Compared) ->
     assert reason.startswith("fast is slower beyond the margin of 5 %: 0.8")
     [line] = lines(found, "together")
     assert "the machine included" in line, "all moved alike, so the cause may be no configuration's"
+    assert line in {threat["message"] for threat in found["threats"]}, "said in one wording"
 
 
 def test_another_winner_is_judged_by_what_users_now_get(compared: Compared) -> None:

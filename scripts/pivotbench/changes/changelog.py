@@ -12,7 +12,7 @@ VERDICTS = ("slower", "faster", "undecided", "not_comparable", "equivalent")
 
 
 def changelog(comparison: Row) -> list[dict[str, Any]]:
-    """Return the lines, each with its kind and what it speaks of."""
+    """Return the lines, each with its kind and what it speaks of; the threats are known already."""
     return [
         *_winner(comparison),
         *_fates(comparison["configurations"]),
@@ -98,18 +98,9 @@ def _fate(row: Row) -> str | None:
 
 
 def _together(comparison: Row) -> Iterator[dict[str, Any]]:
-    found = comparison["together"]
-    if found is None or not (found["lowest"] > 1 or found["highest"] < 1):
-        return
-    if not any(row["verdict"] in ("faster", "slower") for row in comparison["speeds"]):
-        return
-    yield _line(
-        "together",
-        None,
-        None,
-        f"all {found['configurations']} configurations moved the same way, {found['lowest']:.3f} to "
-        f"{found['highest']:.3f} times: what changed for all of them, the machine included, may be the cause",
-    )
+    for threat in comparison["threats"]:
+        if threat["code"] == "together":
+            yield _line("together", None, None, threat["message"])
 
 
 def _speeds(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:

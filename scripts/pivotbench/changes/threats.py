@@ -20,7 +20,8 @@ class Threat(Enum):
     OTHER_HARDWARE = "the hardware is another ({what}): whatever else changed cannot be told from it"
     SEVERAL_CAUSES = "{number} things changed in software and system ({what}), and no ratio tells them apart"
     TOGETHER = (
-        "all {number} configurations moved the same way, {low} to {high}: their common cause is none of them"
+        "all {number} configurations moved the same way, {low} to {high}: what changed for all of them, the "
+        "machine included, may be the cause"
     )
     OTHER_TIME = (
         "nothing that both recorded differs in engine, system or machine, so a change may be the machine's "
