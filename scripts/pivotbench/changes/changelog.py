@@ -8,7 +8,7 @@ from typing import Any
 from pivotbench.charts.figures import MOST_RATIO
 
 Row = Mapping[str, Any]
-VERDICTS = ("slower", "faster", "undecided", "not_comparable", "equivalent")
+VERDICT_ORDER = ("slower", "faster", "undecided", "not_comparable", "equivalent")
 
 
 def changelog(comparison: Row) -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ def _together(comparison: Row) -> Iterator[dict[str, Any]]:
 
 
 def _speeds(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    for verdict in VERDICTS:
+    for verdict in VERDICT_ORDER:
         for row in rows:
             if row["verdict"] == verdict:
                 name = row["configuration"]

@@ -71,7 +71,7 @@ def _configuration(old: Results, new: Results, key: Key) -> dict[str, Any]:
     return {
         "phase": key[0],
         "configuration": key[1],
-        "fate": _FATES[before["state"], after["state"]],
+        "fate": _FATE_OF_STATES[before["state"], after["state"]],
         "old": before,
         "new": after,
         "requested": requested,
@@ -79,7 +79,7 @@ def _configuration(old: Results, new: Results, key: Key) -> dict[str, Any]:
     }
 
 
-_FATES = {
+_FATE_OF_STATES = {
     ("works", "works"): "works",
     ("works", "eliminated"): "broke",
     ("eliminated", "works"): "mended",

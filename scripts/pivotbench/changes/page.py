@@ -24,7 +24,7 @@ PARTS = (
 MADE_OF = (
     "from two folders of results, neither of which it touched; the same for programs is in `compare.json`."
 )
-FATES = {
+FATE_LABELS = {
     "broke": "broke",
     "mended": "mended",
     "still_broken": "still out",
@@ -50,7 +50,7 @@ def render(comparison: Row) -> str:
         elsewhere="the tables hold their figures",
         made_of=MADE_OF,
         comparison=comparison,
-        fates=FATES,
+        fates=FATE_LABELS,
         interval=percent_interval,
         notes=notes,
         answers=sorted(comparison["answers"], key=lambda row: ANSWERS.index(row["verdict"])),
@@ -77,7 +77,7 @@ def _measured(old: Row, new: Row) -> str:
 
 def _outcomes(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """What works, by phase: what changed first."""
-    order = list(FATES)
+    order = list(FATE_LABELS)
     found: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row["phase"], order.index(row["fate"]), row["configuration"])):
         found.setdefault(row["phase"], []).append(row)

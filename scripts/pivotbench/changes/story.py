@@ -12,13 +12,13 @@ from pivotbench.report.story import Fact, Story, metric_note
 
 Row = Mapping[str, Any]
 MOST_CHARACTERS = 240
-FATES = {
+FATE_PHRASES = {
     "broke": "broke",
     "mended": "was mended",
     "appeared": "is new",
     "vanished": "is gone",
 }
-VERDICTS = {
+VERDICT_PHRASES = {
     "faster": "became faster",
     "slower": "became slower",
     "equivalent": "stayed the same",
@@ -108,7 +108,7 @@ def _others(comparison: Row) -> str:
         parts.append(
             f"Of {count(len(comparison['speeds']), 'configuration')} compared: {_tally(comparison['speeds'])}"
         )
-    for fate, words in FATES.items():
+    for fate, words in FATE_PHRASES.items():
         if who := [row["configuration"] for row in comparison["configurations"] if row["fate"] == fate]:
             parts.append(f"{names(who)} {words if len(who) == 1 else _plural(words)}")
     return f"{'; '.join(parts)}." if parts else ""
@@ -129,8 +129,8 @@ def _plural(words: str) -> str:
 
 def _tally(speeds: Sequence[Row]) -> str:
     verdicts = [row["verdict"] for row in speeds]
-    said = [f"{verdicts.count(v)} {words}" for v, words in VERDICTS.items() if v in verdicts]
-    return names(said, len(VERDICTS)) if said else "nothing ran to its end in both"
+    said = [f"{verdicts.count(v)} {words}" for v, words in VERDICT_PHRASES.items() if v in verdicts]
+    return names(said, len(VERDICT_PHRASES)) if said else "nothing ran to its end in both"
 
 
 def _around(comparison: Row) -> str:
