@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console, RenderableType
@@ -16,6 +17,8 @@ from factory import Cell as Made
 from factory import write_cells
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
+from pivotbench.damage import RACE_KEYS
+from pivotbench.files import write_json
 from pivotbench.lease.ensure import in_short
 from pivotbench.results import Reason
 from pivotbench.study import load_study
@@ -87,14 +90,27 @@ def test_a_race_of_unknown_length_is_told_as_at_most() -> None:
     assert progress.end_words().startswith("ends about ")
 
 
-def test_cells_to_come_are_those_of_later_rounds_and_of_the_next_phase() -> None:
-    campaign = Campaign(load_study(ROOT / "config" / "config.yaml"), ROOT)
+def test_cells_to_come_are_those_of_later_rounds_and_of_the_next_phase(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = load_study(ROOT / "config" / "config.yaml")
+    longer = study.decision.rounds.model_copy(update={"max": 4})
+    decision = study.decision.model_copy(update={"rounds": longer})
+    campaign = Campaign(study.model_copy(update={"decision": decision}), ROOT)
+    monkeypatch.chdir(tmp_path)
     rounds, drafts = campaign.study.decision.rounds, len(campaign.study.speculations) + 1
-    both = left(campaign, 4, ("backends", 1, 4), alone=False)
+    contenders = campaign.contenders("backends", None)
+    many = len(contenders)
+    both = left(campaign, many, ("backends", 1), alone=False)
     assert both == Left(
-        4, 4 * (rounds.min - 1) + drafts * rounds.min, 4 * (rounds.max - 1) + drafts * rounds.max
+        many, many * (rounds.min - 1) + drafts * rounds.min, many * (rounds.max - 1) + drafts * rounds.max
     )
-    assert left(campaign, 2, ("backends", rounds.max, 2), alone=True) == Left(2)
+    resumed = left(campaign, 1, ("backends", 1), alone=True)
+    assert resumed == Left(1, many * (rounds.min - 1), many * (rounds.max - 1)), "all others are done"
+    race: dict[str, Any] = dict.fromkeys(RACE_KEYS) | {"next": contenders[:2]}
+    write_json(campaign.race_file("backends", 1), race)
+    assert left(campaign, 1, ("backends", 2), alone=True) == Left(1, 0, 2 * (rounds.max - 2))
+    assert left(campaign, 2, ("backends", rounds.max), alone=True) == Left(2)
     assert left(campaign, 1, None, alone=False) == Left(1), "a single stage was asked for"
 
 
