@@ -20,9 +20,9 @@ from pivotbench.cells import Cell
 from pivotbench.damage import RACE_KEYS
 from pivotbench.files import write_json
 from pivotbench.lease.ensure import in_short
+from pivotbench.lease.key import lease_name
 from pivotbench.results import Reason
 from pivotbench.study import load_study
-from pivotbench.terminal.devices import key_of
 from pivotbench.terminal.mode import choose_mode
 from pivotbench.terminal.outcome import Outcome, outcome
 from pivotbench.terminal.progress import Left, Progress
@@ -117,7 +117,7 @@ def test_cells_to_come_are_those_of_later_rounds_and_of_the_next_phase(
 def test_the_picture_names_the_cell_its_stages_the_time_and_the_gpus() -> None:
     progress, _ = at_work()
     progress.hear("fa3 r1", "asking 3 prompts")
-    picture = drawn(View("mine", progress, lambda: {key_of(CELL): "GPU 0,1"}, 8))
+    picture = drawn(View("mine", progress, lambda: {lease_name(CELL.as_json()): "GPU 0,1"}, 8))
     assert "mine · backends, round 1 · 0 of at most 16 cells" in picture
     assert "●  fa3 r1    launch ✓  smoke 0:03  throughput  teardown" in picture
     assert picture.count("GPU 0,1") == 1
