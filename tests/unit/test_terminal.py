@@ -19,7 +19,7 @@ from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
 from pivotbench.damage import RACE_KEYS
 from pivotbench.files import write_json
-from pivotbench.lease.ensure import in_short
+from pivotbench.lease.how_far import last_news
 from pivotbench.lease.key import lease_name
 from pivotbench.results import Reason
 from pivotbench.study import load_study
@@ -190,11 +190,34 @@ def test_what_became_of_a_cell_is_never_cut() -> None:
             "Capturing num tokens 2 %",
         ),
         ("0%|          | 0/50 [00:00<?, ?it/s]", "0 %"),
-        ("INFO the cache takes 40% of the memory", "INFO the cache takes 40% of the memory"),
     ],
 )
 def test_a_progress_bar_of_a_log_is_told_in_short(line: str, short: str) -> None:
-    assert in_short(line) == short
+    assert last_news([line]) == short
+
+
+SERVER = "/opt/sglang/launch_server.py:56: UserWarning: 'sglang serve' is the recommended entrypoint."
+
+
+@pytest.mark.parametrize(
+    ("log", "news"),
+    [
+        ([SERVER, "  Example: sglang serve [options]", "  warnings.warn("], ""),
+        (
+            ["[2026-11-30 02:32:57] Init torch", SERVER, "  warnings.warn("],
+            "[2026-11-30 02:32:57] Init torch",
+        ),
+        (["INFO 11-30 02:32:57 [core.py:1] The cache takes 40% of the memory", "", "  return f("], None),
+        (["0.00.123.456 I srv  load_model: loading", "load_tensors: offloading"], None),
+        (
+            ["Loading shards:  40% Completed | 2/5 [00:04]", "\x1b[1;33m  warnings.warn(\x1b[0m"],
+            "Loading shards 40 %",
+        ),
+        ([], ""),
+    ],
+)
+def test_the_source_of_a_warning_is_no_news_of_a_launch(log: list[str], news: str | None) -> None:
+    assert last_news(log) == (log[0] if news is None else news)
 
 
 SHOUT = """
