@@ -172,15 +172,7 @@ class Terminal(logging.Handler):
         self._recount = False
         jobs = list(self.workflow.dag.needrun_jobs())
         cells = {tuple(sorted(job.wildcards_dict.items())) for job in jobs if job.rule.name in STAGES}
-        races = [
-            (
-                job.wildcards.phase,
-                int(job.wildcards.round),
-                sum(path.endswith("/teardown.json") for path in job.input),
-            )
-            for job in jobs
-            if job.rule.name == "race"
-        ]
+        races = [(job.wildcards.phase, int(job.wildcards.round)) for job in jobs if job.rule.name == "race"]
         alone = set(self.workflow.dag_settings.targets) == {"backends"}
         self.progress.left = left(self.campaign, len(cells), min(races, default=None), alone=alone)
 

@@ -25,8 +25,10 @@ from typing import Any
 
 import psutil
 
+from pivotbench.cells import Cell
 from pivotbench.errors import UserError
 from pivotbench.files import write_json
+from pivotbench.lease.key import lease_name, name_in
 from pivotbench.lease.locks import is_held, lock_folder
 from pivotbench.lease.processes import Identity, descendants
 from pivotbench.lease.state import Handle, live_launches
@@ -41,9 +43,10 @@ MEMORY_SLACK_MIB = 64
 _IN_FLIGHT = re.compile(r"^sglang:num_running_reqs(?:\{[^}]*\})? ([\d.eE+]+)", re.MULTILINE)
 
 
-def handle_of(cell: str) -> Handle | None:
-    """Return the live launch of a cell, ``<study>/<phase>/<configuration>/r<n>``."""
-    return next((handle for _, handle in live_launches() if f":{cell}:" in handle.key), None)
+def handle_of(cell: Cell) -> Handle | None:
+    """Return the live launch of a cell of this folder."""
+    name = lease_name(cell.as_json())
+    return next((handle for _, handle in live_launches() if name_in(handle.key) == name), None)
 
 
 def processes_of(handle: Handle) -> dict[Identity, str]:
@@ -113,9 +116,8 @@ def releases(
 
 def kill(study: Path, name: str, who: str, snakemake: str, requests: int, log: Path) -> dict[str, Any]:
     """Run one cell until ``requests`` are in flight, kill ``who`` and return how all was released."""
-    cell = f"{name}/backends/{who}/r1"
-    folder = Path("results") / cell
-    command = [snakemake, "--cores", "1", str(folder / "teardown.json"), "--config", f"study={study}"]
+    cell = Cell(name, "backends", who, 1)
+    command = [snakemake, "--cores", "1", str(cell.file("teardown")), "--config", f"study={study}"]
     with log.open("w") as stream:
         run = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True)
     try:
@@ -141,18 +143,18 @@ def kill(study: Path, name: str, who: str, snakemake: str, requests: int, log: P
         if run.poll() is None:
             run.send_signal(signal.SIGINT)
     row["snakemake_exit"] = run.returncode
-    row["stages"] = {path.stem: _outcome(path) for path in sorted(folder.glob("*.json"))}
+    row["stages"] = {path.stem: _outcome(path) for path in sorted(cell.folder.glob("*.json"))}
     return row
 
 
-def _loaded(run: subprocess.Popen[bytes], cell: str, requests: int, log: Path) -> Handle:
+def _loaded(run: subprocess.Popen[bytes], cell: Cell, requests: int, log: Path) -> Handle:
     deadline = time.monotonic() + LAUNCH_SECONDS
     while time.monotonic() < deadline and run.poll() is None:
         handle = handle_of(cell)
         if handle is not None and handle.url and in_flight(handle.url) >= requests:
             return handle
         time.sleep(0.2)
-    raise SystemExit(f"error: {cell} never had {requests} requests in flight; see {log}")
+    raise SystemExit(f"error: {cell.label} never had {requests} requests in flight; see {log}")
 
 
 def _outcome(path: Path) -> dict[str, Any]:

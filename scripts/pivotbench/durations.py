@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pivotbench.engines.forced import LONGEST_TOKENS
 from pivotbench.pace import STALL_SECONDS, LoadTime, answer_seconds, closed_loop, open_loop
+from pivotbench.prompt_files import most_tokens
 from pivotbench.results import Stage
 from pivotbench.study import Study
 from pivotbench.study.continuations import read_continuations
@@ -42,7 +43,7 @@ def loads(study: Study) -> Iterator[LoadTime]:
     throughput = study.throughput
     asked = throughput.seconds, throughput.min_requests
     for workload in throughput.workloads.values():
-        answer = answer_seconds(workload.output_tokens, max(workload.prompt_tokens or (0,)))
+        answer = answer_seconds(workload.output_tokens, workload.most_prompt_tokens)
         for streams in workload.concurrency:
             yield closed_loop(*asked, streams, answer)
         for rate in workload.rate:
@@ -51,7 +52,8 @@ def loads(study: Study) -> Iterator[LoadTime]:
 
 def _smoke_seconds(study: Study) -> float:
     smoke = study.smoke
-    answers = len(smoke.prompts) * smoke.repeats * answer_seconds(smoke.max_tokens)
+    asked = (most_tokens({"prompt": prompt.ask}) for prompt in smoke.prompts)
+    answers = smoke.repeats * math.fsum(answer_seconds(smoke.max_tokens, tokens) for tokens in asked)
     followed = len(read_continuations(smoke.continuations)) if smoke.continuations is not None else 0
     # Where a server tells no log probabilities of a prompt, each token of a continuation is a request.
     return answers + followed * answer_seconds(LONGEST_TOKENS)

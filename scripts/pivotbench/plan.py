@@ -7,11 +7,11 @@ from statistics import mean
 
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell, launch_request
-from pivotbench.charts.figures import NO_BREAK, seconds
 from pivotbench.cluster.walltime import cell_minutes
 from pivotbench.decision.cost import server_seconds
 from pivotbench.durations import measured_seconds
 from pivotbench.evidence import is_cell, read_cell
+from pivotbench.figures import NO_BREAK, seconds
 from pivotbench.installations import known_versions
 from pivotbench.machine.gpu import visible_gpus
 from pivotbench.pace import SLOW_TOKEN_SECONDS

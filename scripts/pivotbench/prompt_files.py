@@ -59,6 +59,18 @@ def read_prompts(
     return prompts
 
 
+def most_tokens(prompt: dict[str, Any], output_tokens: int = 0) -> int:
+    """Return a bound of the tokens in the last request of a prompt: all it says, and the answers between.
+
+    Tokenizers of today start from the bytes of UTF-8 and merge them, so no text has more tokens than bytes.
+    No smaller ratio is safe: English has four bytes a token, but Qwen makes a token of every digit.
+    """
+    turns = prompt.get("turns", ())
+    told = [message["content"] for message in prompt.get("messages", ())]
+    texts = [*turns, *told, *(prompt[key] for key in ("prompt", "system") if key in prompt)]
+    return sum(len(text.encode(errors="replace")) for text in texts) + output_tokens * max(0, len(turns) - 1)
+
+
 def _check(data: dict[str, Any], where: str) -> None:
     if not isinstance(data.get("id"), str) or not data["id"].strip():
         raise UserError(f"{where}: id: must be text that is not blank")

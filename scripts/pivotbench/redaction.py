@@ -30,12 +30,31 @@ _BLOCK_BYTES = 1 << 16
 # The forms that well-known issuers give their keys (Hugging Face, OpenAI and its like, GitHub, AWS).
 _KEY_FORM = rb"\b(?:hf_[A-Za-z0-9]{20,}|sk-[\w-]{20,}|gh[opsur]_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}\b)"
 _ISSUED = re.compile(_KEY_FORM)
-# And, in a log, what stands as the value of a key: api_key='...', --api-key ..., Bearer ...
-_LOGGED = re.compile(
-    _KEY_FORM + rb"|(?<=api[-_]key=['\"])[^'\"]+|(?<=--api-key[ =])\S+|(?<=\b[Bb]earer )[\w.~+/-]{8,}=*"
+# And, in a log, what stands as the value of a key: api_key='...', "api_key": "...", '--api-key', '...',
+# --api-key ..., api_key: Some("..."), Bearer ...; quotes may be escaped, as in JSON within JSON.
+_NAME = (
+    rb"(?:api[-_ ]?key|passw(?:or)?d|passphrase|secret(?:[-_](?:access[-_])?key)?"
+    rb"|(?:hf|auth|access|bearer)[-_]token)"
 )
-# Text without any of these has nothing that looks like a secret.
-_MARKS = tuple(b"hf_ sk- gho_ ghp_ ghs_ ghu_ ghr_ AKIA api_key= api-key earer".split())
+_NO_VALUE = rb"(?:none|null|true|false|str|optional)\b"
+_LOGGED = re.compile(
+    _KEY_FORM
+    + rb"|(?<=\b[Bb]earer )[\w.~+/-]{8,}=*"
+    + rb"|(?P<before>(?i:--[\w-]*"
+    + _NAME
+    + rb"[ =]\s*|"
+    + _NAME
+    + rb"(?:\\?['\"]\s*,|\\?['\"]?\s*[:=])\s*)(?:Some\()?(?P<quote>\\?['\"])?)"
+    + rb"(?(quote)(?:(?!(?P=quote))(?:\\.|.))+|(?i:(?!"
+    + _NO_VALUE
+    + rb"))[^\s'\"\\,(){}\[\]<=][^\s'\",)}\]]*)"
+)
+# Text without any of these, in small letters, has nothing that looks like a secret.
+_MARKS = (
+    *b"hf_ hf- sk- gho_ ghp_ ghs_ ghu_ ghr_ akia bearer auth_token auth-token access_token".split(),
+    *b"access-token api_key api-key apikey passw passphrase secret".split(),
+    b"api key",
+)
 
 
 def is_secret_variable(name: str, value: str) -> bool:
@@ -115,19 +134,23 @@ def _blocks(log: BinaryIO) -> Iterator[bytes]:
 def _cleaner(secrets: Sequence[str]) -> Callable[[bytes], bytes]:
     """Return what takes secrets out of text, and returns the same object where it holds none."""
     exact = [secret.encode(errors="surrogateescape") for secret in secrets]
-    pattern = re.compile(b"|".join([_LOGGED.pattern, *map(re.escape, exact)]))
-    marks, blank = (*exact, *_MARKS), REDACTED.encode()
+    blank = REDACTED.encode()
 
     def marked(text: bytes) -> bool:
-        return any(mark in text for mark in marks)
+        small = text.lower()
+        return any(secret in text for secret in exact) or any(mark in small for mark in _MARKS)
+
+    def cleaned(line: bytes) -> bytes:
+        # What is known goes first: a value by its looks may end before the secret does.
+        for secret in exact:
+            line = line.replace(secret, blank)
+        return _LOGGED.sub(lambda found: (found["before"] or b"") + blank, line)
 
     def clean(text: bytes) -> bytes:
         if not marked(text):
             return text
-        lines = [
-            pattern.sub(blank, line) if marked(line) else line for line in text.splitlines(keepends=True)
-        ]
-        cleaned = b"".join(lines)
-        return text if cleaned == text else cleaned
+        lines = [cleaned(line) if marked(line) else line for line in text.splitlines(keepends=True)]
+        whole = b"".join(lines)
+        return text if whole == text else whole
 
     return clean

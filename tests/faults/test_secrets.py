@@ -147,3 +147,50 @@ def test_a_log_without_secrets_is_not_touched(tmp_path: Path) -> None:
     assert (log.stat().st_ino, log.read_bytes()) == before
     redact_log(tmp_path / "absent.log", [SECRET])
     assert redacted_log_line("--api-key abc --port 1", ()) == f"--api-key {REDACTED} --port 1"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        """{"api_key": "%s", "port": 1}""",
+        r"""{\"admin_api_key\":\"%s\",\"port\":1}""",
+        """['--api-key', '%s', '--port', '1']""",
+        """--admin-api-key='%s' --port 1""",
+        """--api-key %s --port 1""",
+        """api_key=%s, port=1""",
+        """api_key: %s""",
+        """{'hf_token': '%s'}""",
+        """X-API-Key: %s""",
+        """OPENAI_API_KEY=%s python""",
+        """AWS_SECRET_ACCESS_KEY=%s""",
+        """ssl_keyfile_password: Some("%s"), port: 1""",
+    ],
+)
+@pytest.mark.parametrize("value", ["hunter2", "a/b+c.d:e&f;g=h"])
+def test_a_log_tells_no_value_of_a_key_in_whatever_form(line: str, value: str) -> None:
+    assert redacted_log_line(line % value, ()) == line % REDACTED
+
+
+def test_a_quoted_value_ends_with_its_own_quote() -> None:
+    assert redacted_log_line(r"""{"password": "a'b\"c d", "port": 1}""", ()) == (
+        f"""{{"password": "{REDACTED}", "port": 1}}"""
+    )
+
+
+def test_a_known_secret_goes_whole_whatever_it_looks_like() -> None:
+    assert redacted_log_line("api_key=one,two three", ["one,two three"]) == f"api_key={REDACTED}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ServerArgs(api_key=None, admin_api_key=None, ssl_keyfile_password=None)",
+        """{"api_key": null, "admin_api_key": ""}""",
+        "usage: server [--api-key]",
+        "def __init__(self, api_key: str = None, token_ids=[1])",
+        "if self.api_key == None:",
+        "the api_key, if any, is checked; max_new_tokens=8, token=the",
+    ],
+)
+def test_a_log_in_which_a_key_has_no_value_is_left_alone(line: str) -> None:
+    assert redacted_log_line(line, ()) == line

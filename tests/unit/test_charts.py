@@ -13,7 +13,6 @@ import pytest
 import vl_convert
 
 from pivotbench.charts import build_charts, source_line, write_charts
-from pivotbench.charts.figures import NO_BREAK, names, number, percent, percent_interval, seconds
 from pivotbench.charts.hues import OTHERS, Hues
 from pivotbench.charts.layout import inline
 from pivotbench.charts.output import plain_opacity
@@ -21,6 +20,7 @@ from pivotbench.charts.page import inert_json, unbroken, vega
 from pivotbench.charts.ranking import Field, verdict_words
 from pivotbench.charts.reach import Reach
 from pivotbench.charts.theme import DARK, LIGHT, config
+from pivotbench.figures import NO_BREAK, names, number, percent, percent_interval, seconds
 from report_sample import Sample, addresses, sample
 
 

@@ -12,8 +12,8 @@ from pivotbench.changes.page import render
 from pivotbench.changes.story import facts, story
 from pivotbench.changes.threats import threats
 from pivotbench.charts.changes import by_load_finding, change_charts, changes_finding
-from pivotbench.charts.figures import NO_BREAK
 from pivotbench.charts.layout import MOST_ROWS
+from pivotbench.figures import NO_BREAK
 from report_sample import addresses, elements
 
 ATTACK = "<script>window.stolen = true</script>"

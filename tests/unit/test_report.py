@@ -16,11 +16,11 @@ from markupsafe import escape
 
 from campaigns import demo_rules, write_demo
 from pivotbench.changes.folder import read_results
-from pivotbench.charts.figures import NO_BREAK
 from pivotbench.charts.ranking import fields
 from pivotbench.decision.decide import decide
 from pivotbench.errors import UserError
 from pivotbench.evidence import CellFiles
+from pivotbench.figures import NO_BREAK
 from pivotbench.files import read_json, write_json
 from pivotbench.measurements import collect, write
 from pivotbench.report import render

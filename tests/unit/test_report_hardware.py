@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from factory import Cell, cell_files
-from pivotbench.charts.figures import NO_BREAK
 from pivotbench.evidence import CellFiles
+from pivotbench.figures import NO_BREAK
 from pivotbench.report.counted import counted_notes
 from pivotbench.report.hardware import hardware_table
 

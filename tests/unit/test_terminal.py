@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console, RenderableType
@@ -16,10 +17,12 @@ from factory import Cell as Made
 from factory import write_cells
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
-from pivotbench.lease.ensure import in_short
+from pivotbench.damage import RACE_KEYS
+from pivotbench.files import write_json
+from pivotbench.lease.how_far import last_news
+from pivotbench.lease.key import lease_name
 from pivotbench.results import Reason
 from pivotbench.study import load_study
-from pivotbench.terminal.devices import key_of
 from pivotbench.terminal.mode import choose_mode
 from pivotbench.terminal.outcome import Outcome, outcome
 from pivotbench.terminal.progress import Left, Progress
@@ -87,21 +90,34 @@ def test_a_race_of_unknown_length_is_told_as_at_most() -> None:
     assert progress.end_words().startswith("ends about ")
 
 
-def test_cells_to_come_are_those_of_later_rounds_and_of_the_next_phase() -> None:
-    campaign = Campaign(load_study(ROOT / "config" / "config.yaml"), ROOT)
+def test_cells_to_come_are_those_of_later_rounds_and_of_the_next_phase(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = load_study(ROOT / "config" / "config.yaml")
+    longer = study.decision.rounds.model_copy(update={"max": 4})
+    decision = study.decision.model_copy(update={"rounds": longer})
+    campaign = Campaign(study.model_copy(update={"decision": decision}), ROOT)
+    monkeypatch.chdir(tmp_path)
     rounds, drafts = campaign.study.decision.rounds, len(campaign.study.speculations) + 1
-    both = left(campaign, 4, ("backends", 1, 4), alone=False)
+    contenders = campaign.contenders("backends", None)
+    many = len(contenders)
+    both = left(campaign, many, ("backends", 1), alone=False)
     assert both == Left(
-        4, 4 * (rounds.min - 1) + drafts * rounds.min, 4 * (rounds.max - 1) + drafts * rounds.max
+        many, many * (rounds.min - 1) + drafts * rounds.min, many * (rounds.max - 1) + drafts * rounds.max
     )
-    assert left(campaign, 2, ("backends", rounds.max, 2), alone=True) == Left(2)
+    resumed = left(campaign, 1, ("backends", 1), alone=True)
+    assert resumed == Left(1, many * (rounds.min - 1), many * (rounds.max - 1)), "all others are done"
+    race: dict[str, Any] = dict.fromkeys(RACE_KEYS) | {"next": contenders[:2]}
+    write_json(campaign.race_file("backends", 1), race)
+    assert left(campaign, 1, ("backends", 2), alone=True) == Left(1, 0, 2 * (rounds.max - 2))
+    assert left(campaign, 2, ("backends", rounds.max), alone=True) == Left(2)
     assert left(campaign, 1, None, alone=False) == Left(1), "a single stage was asked for"
 
 
 def test_the_picture_names_the_cell_its_stages_the_time_and_the_gpus() -> None:
     progress, _ = at_work()
     progress.hear("fa3 r1", "asking 3 prompts")
-    picture = drawn(View("mine", progress, lambda: {key_of(CELL): "GPU 0,1"}, 8))
+    picture = drawn(View("mine", progress, lambda: {lease_name(CELL.as_json()): "GPU 0,1"}, 8))
     assert "mine · backends, round 1 · 0 of at most 16 cells" in picture
     assert "●  fa3 r1    launch ✓  smoke 0:03  throughput  teardown" in picture
     assert picture.count("GPU 0,1") == 1
@@ -174,11 +190,34 @@ def test_what_became_of_a_cell_is_never_cut() -> None:
             "Capturing num tokens 2 %",
         ),
         ("0%|          | 0/50 [00:00<?, ?it/s]", "0 %"),
-        ("INFO the cache takes 40% of the memory", "INFO the cache takes 40% of the memory"),
     ],
 )
 def test_a_progress_bar_of_a_log_is_told_in_short(line: str, short: str) -> None:
-    assert in_short(line) == short
+    assert last_news([line]) == short
+
+
+SERVER = "/opt/sglang/launch_server.py:56: UserWarning: 'sglang serve' is the recommended entrypoint."
+
+
+@pytest.mark.parametrize(
+    ("log", "news"),
+    [
+        ([SERVER, "  Example: sglang serve [options]", "  warnings.warn("], ""),
+        (
+            ["[2026-11-30 02:32:57] Init torch", SERVER, "  warnings.warn("],
+            "[2026-11-30 02:32:57] Init torch",
+        ),
+        (["INFO 11-30 02:32:57 [core.py:1] The cache takes 40% of the memory", "", "  return f("], None),
+        (["0.00.123.456 I srv  load_model: loading", "load_tensors: offloading"], None),
+        (
+            ["Loading shards:  40% Completed | 2/5 [00:04]", "\x1b[1;33m  warnings.warn(\x1b[0m"],
+            "Loading shards 40 %",
+        ),
+        ([], ""),
+    ],
+)
+def test_the_source_of_a_warning_is_no_news_of_a_launch(log: list[str], news: str | None) -> None:
+    assert last_news(log) == (log[0] if news is None else news)
 
 
 SHOUT = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,32 @@ def test_every_load_adds_its_warm_up_its_measured_time_and_its_last_answer() -> 
     assert minutes()["throughput"] == (one_stream + sixteen_streams + STALL_SECONDS + 60) / 60
 
 
+@pytest.mark.parametrize(
+    ("line", "tokens"),
+    [
+        ({"prompt": "12 " * 200_000}, 600_000),
+        ({"messages": [{"role": "system", "content": "字" * 20}, {"role": "user", "content": "ab"}]}, 62),
+        ({"system": "s" * 10, "turns": ["t" * 20, "u" * 30, "v" * 40]}, 100 + 2 * 280),
+    ],
+)
+def test_a_long_text_is_given_the_time_of_a_token_a_byte_and_of_the_answers_before_its_last_turn(
+    line: dict[str, Any], tokens: int, tmp_path: Path
+) -> None:
+    lines = [{"id": "short", "prompt": "Hello"}, {"id": "long", **line}]
+    (tmp_path / "prompts.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    same = {"output_tokens": 280, "concurrency": [1]}
+    text = {"kind": "text", "prompts": str(tmp_path / "prompts.jsonl"), **same}
+    synthetic = {"kind": "synthetic", "prompt_tokens": tokens, **same}
+    as_text, as_synthetic = (
+        Study.model_validate(
+            {**DATA, "throughput": {"min_requests": 64, "seconds": 60, "workloads": {"random": workload}}}
+        )
+        for workload in (text, synthetic)
+    )
+    assert list(loads(as_text)) == list(loads(as_synthetic))
+    assert cell_minutes(as_text) == cell_minutes(as_synthetic)
+
+
 def test_an_open_loop_lasts_until_its_requests_have_come() -> None:
     workload = {"kind": "synthetic", "prompt_tokens": 100, "output_tokens": 300, "rate": [0.02]}
     decision = {"metric": {"workloads": {"random": 1}, "concurrency": 1}}
@@ -78,6 +105,11 @@ def test_more_questions_and_their_repeats_are_given_more_time() -> None:
     many = [{"ask": f"What is {n}+{n}?"} for n in range(100)]
     assert minutes(smoke={"prompts": many})["smoke"] == -(-(100 * 2 * 50 * 0.1 + STALL_SECONDS + 60) // 60)
     assert minutes(smoke={"prompts": many, "repeats": 4})["smoke"] == (100 * 4 * 50 * 0.1 + 120) // 60 + 1
+
+
+def test_a_long_question_is_given_the_time_to_read_it() -> None:
+    grown = minutes(smoke={"prompts": [{"ask": "7" * 60_000}]})
+    assert grown["smoke"] - minutes()["smoke"] == 2 * 60_000 / 1000 / 60
 
 
 def test_continuations_are_given_time_for_a_request_a_token(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import termios
@@ -95,6 +96,19 @@ def test_in_a_file_every_line_is_plain_and_says_how_far_it_is(finished: tuple[Fo
     assert "crash r1: smoke: skipped: launch failed\n" in run.text
     assert run.text.count("\nsmall: good ") == 1, "the decision, once"
     assert "Select jobs" not in run.text and "Select jobs" in run.log, "it is all in Snakemake's own log"
+
+
+def test_a_resumed_race_expects_every_cell_it_judges_in_later_rounds(campaign: Folder) -> None:
+    shutil.rmtree(campaign.cell("slow"))
+    for made in ("race", "measurements.parquet", "measurements.csv", "environment.json", "decision.json"):
+        gone = campaign.results / made
+        shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+    study = campaign.study()
+    study["decision"]["rounds"] = {"min": 2, "max": 2}
+    campaign.write(study)
+    run = campaign.snakemake("backends")
+    assert re.search(r"^slow r1: text .* 1 of at most 5 cells, ", run.text, re.M), run.text
+    assert run.jobs["teardown"] == 3, "slow again, and the second round of the two that work"
 
 
 def test_ci_hears_of_outcomes_alone(fresh: Folder) -> None:

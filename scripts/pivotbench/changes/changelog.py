@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pivotbench.charts.figures import MOST_RATIO
+from pivotbench.figures import MOST_RATIO
 
 Row = Mapping[str, Any]
 VERDICT_ORDER = ("slower", "faster", "undecided", "not_comparable", "equivalent")

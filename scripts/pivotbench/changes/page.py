@@ -10,8 +10,8 @@ from pivotbench.changes.changelog import flag_groups
 from pivotbench.changes.story import facts, notes, story
 from pivotbench.changes.summary import HEADINGS
 from pivotbench.charts.changes import change_charts
-from pivotbench.charts.figures import percent_interval
 from pivotbench.charts.hues import plain_name
+from pivotbench.figures import percent_interval
 from pivotbench.files import write_text
 from pivotbench.report.shell import page
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pivotbench.charts.figures import count, names, number, percent, percent_interval, tok_s
 from pivotbench.charts.question import Question
 from pivotbench.decision.comparison import UNSETTLED
+from pivotbench.figures import count, names, number, percent, percent_interval, tok_s
 from pivotbench.report.story import Fact, Story, metric_note
 
 Row = Mapping[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from pivotbench.charts.figures import names, percent
+from pivotbench.figures import names, percent
 
 Row = Mapping[str, Any]
 

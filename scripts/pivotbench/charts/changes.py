@@ -7,7 +7,6 @@ from typing import Any
 
 import altair as alt
 
-from pivotbench.charts.figures import count, names, number, percent, percent_interval
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import (
     MOST_ROWS,
@@ -19,6 +18,7 @@ from pivotbench.charts.layout import (
 )
 from pivotbench.charts.reach import Reach
 from pivotbench.charts.theme import LIGHT
+from pivotbench.figures import count, names, number, percent, percent_interval
 
 Row = Mapping[str, Any]
 

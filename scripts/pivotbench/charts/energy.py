@@ -8,10 +8,10 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from pivotbench.charts.figures import NO_BREAK, number
 from pivotbench.charts.hues import Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import MOST_ROWS, WIDTH, Figures, described, inline, row_height
 from pivotbench.charts.question import Question
+from pivotbench.figures import NO_BREAK, number
 
 
 def joules_by_round(samples: pd.DataFrame) -> pd.DataFrame:

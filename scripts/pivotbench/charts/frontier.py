@@ -9,9 +9,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pivotbench.charts.figures import names, number
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import PANEL_HEIGHT, Figures, described, inline, panel_width
+from pivotbench.figures import names, number
 
 Decision = Mapping[str, Any]
 UNDECIDED = "undecided who leads"

@@ -9,12 +9,12 @@ from typing import Any
 
 import altair as alt
 
-from pivotbench.charts.figures import NO_BREAK, count, number
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import WIDTH, described, inline
 from pivotbench.charts.question import Question, of_metric
 from pivotbench.charts.stability import minutes_into_campaign
 from pivotbench.evidence import CellFiles
+from pivotbench.figures import NO_BREAK, count, number
 
 STRIP_HEIGHT = 84
 STEADY = 0.01

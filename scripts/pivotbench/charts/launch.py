@@ -7,11 +7,11 @@ from typing import Any
 
 import altair as alt
 
-from pivotbench.charts.figures import percent, seconds
 from pivotbench.charts.hues import focus_opacity, plain_name
 from pivotbench.charts.layout import MOST_ROWS, WIDTH, Entry, Figures, described, inline, row_height
 from pivotbench.charts.theme import LIGHT
 from pivotbench.evidence import CellFiles
+from pivotbench.figures import percent, seconds
 
 REST = "everything else"
 

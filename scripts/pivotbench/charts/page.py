@@ -16,8 +16,8 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from pivotbench.charts.figures import NO_BREAK
 from pivotbench.charts.theme import DARK, LIGHT, SCREEN_FONT, Ink, by_variables, config, variables
+from pivotbench.figures import NO_BREAK
 from pivotbench.files import write_text
 from pivotbench.machine.cache import cache_folder
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from pivotbench.charts.figures import count, names
+from pivotbench.figures import count, names
 from pivotbench.latency_limits import Goodput
 
 

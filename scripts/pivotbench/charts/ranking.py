@@ -8,7 +8,11 @@ from typing import Any
 
 import altair as alt
 
-from pivotbench.charts.figures import (
+from pivotbench.charts.hues import Hues, focus_opacity, plain_name
+from pivotbench.charts.layout import MOST_ROWS, WIDTH, described, inline, row_height
+from pivotbench.charts.question import Question
+from pivotbench.charts.reach import Reach
+from pivotbench.figures import (
     count,
     names,
     number,
@@ -16,10 +20,6 @@ from pivotbench.charts.figures import (
     percent_interval,
     tok_s,
 )
-from pivotbench.charts.hues import Hues, focus_opacity, plain_name
-from pivotbench.charts.layout import MOST_ROWS, WIDTH, described, inline, row_height
-from pivotbench.charts.question import Question
-from pivotbench.charts.reach import Reach
 
 Comparison = Mapping[str, Any]
 OPEN = ("undecided", "not_comparable")

@@ -7,10 +7,10 @@ from typing import Any
 
 import altair as alt
 
-from pivotbench.charts.figures import names, times
 from pivotbench.charts.hues import Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import PANEL_HEIGHT, Entry, described, inline, panel_width
 from pivotbench.charts.reach import Reach
+from pivotbench.figures import names, times
 
 SHAPES = ("circle", "diamond", "square", "triangle-up")
 STEP_COSTS = (1.0, 1.25, 1.5, 2.0, 3.0)

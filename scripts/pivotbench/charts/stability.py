@@ -10,11 +10,11 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pivotbench.charts.figures import count, percent
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
 from pivotbench.charts.layout import WIDTH, Figures, described, inline
 from pivotbench.charts.question import Question, metric_rounds
 from pivotbench.evidence import CellFiles
+from pivotbench.figures import count, percent
 
 CELL = ["phase", "configuration", "round"]
 LOAD = ["workload", "concurrency", "rate_per_second"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import secrets
 import shutil
 import subprocess
@@ -15,9 +14,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pivotbench.engines import get_engine
 from pivotbench.errors import UserError
 from pivotbench.files import write_json
+from pivotbench.lease.how_far import how_far
 from pivotbench.lease.locks import share, try_lock
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import (
@@ -38,8 +37,6 @@ SUPERVISE = Path(__file__).resolve().parents[2] / "supervise.py"
 POLL_SECONDS = 0.05
 # Progress of a launch: said this often where there is news, and this often where there is none.
 SAY_SECONDS, STILL_SECONDS = 5.0, 30.0
-# As tqdm writes them: Loading safetensors checkpoint shards:  40% Completed | 2/5 [00:04<00:06, 2.07s/it]
-PROGRESS_BAR = re.compile(r"(?P<what>[^:(%|]*)[^%|]*?(?P<percent>\d{1,3})%(?:\|| Completed)")
 # A guard ends and records a launch within this time of the supervisor's death; it waits for GPU memory too.
 GUARD_SECONDS = 45.0
 
@@ -156,7 +153,7 @@ def _launch(order: LaunchOrder, progress: Callable[[str], None]) -> Server | Rec
         quiet_seconds = time.monotonic() - said
         if quiet_seconds > SAY_SECONDS:
             waiting = handle is not None and handle.state == "waiting"
-            what = "waiting for a free device" if waiting else f"launching: {_how_far(order)}"
+            what = "waiting for a free device" if waiting else f"launching: {how_far(order)}"
             if what != words or quiet_seconds > STILL_SECONDS:
                 said, words = time.monotonic(), what
                 progress(f"{what} ({said - began:.0f} s)")
@@ -191,7 +188,7 @@ def _record_of(order: LaunchOrder, folder: Path, *, killed: bool) -> Record:
         record = read_record(Path(order.record))
     if record is not None:
         return record
-    detail = _last_line(str(folder / "supervisor.log"), order, 1000) or "it says nothing"
+    detail = _last_line(folder / "supervisor.log", order) or "it says nothing"
     shutil.rmtree(folder, ignore_errors=True)
     detail = detail.removeprefix("error: ")
     raise UserError(f"the supervisor of launch {order.launch_id} ended without a record: {detail}")
@@ -210,31 +207,13 @@ def _wait_for_record(path: Path, folder: Path) -> Record | None:
     return read_record(path)
 
 
-def _how_far(order: LaunchOrder) -> str:
-    """Return the phases a launch has behind it, with their times, and the last line of its log."""
+def _last_line(path: Path, order: LaunchOrder) -> str:
     try:
-        log = Path(order.log).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        log = []
-    phases = [f"{p.name} {p.seconds:.0f} s" for p in get_engine(order.engine).launch_phases(log)]
-    return " | ".join(
-        filter(None, [", ".join(phases), in_short(_last_line(order.log, order)) or "no word yet"])
-    )
-
-
-def in_short(line: str) -> str:
-    """Return a line of a log; of a progress bar no more than what it is of and how far it is."""
-    bar = PROGRESS_BAR.match(line)
-    return f"{bar['what'].strip()} {bar['percent']} %".strip() if bar else line
-
-
-def _last_line(path: str, order: LaunchOrder, characters: int = 120) -> str:
-    try:
-        text = Path(path).read_bytes()[-4000:].decode(errors="replace")
+        text = path.read_bytes()[-4000:].decode(errors="replace")
     except OSError:
         return ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return redacted_log_line(lines[-1], secrets_of(order.secrets))[:characters] if lines else ""
+    return redacted_log_line(lines[-1], secrets_of(order.secrets))[:1000] if lines else ""
 
 
 def final_record(server: Server) -> Record | None:

@@ -10,12 +10,14 @@ CUDA's own is locked by the driver. Three kinds are not, and those an engine nam
 - FlashInfer lets one server at a time compile a module, so that one's launch would be timed by the other's.
 
 The folder is one of the slot (the set of GPUs) and not of the launch: compiling takes minutes, and whoever
-holds the slot's devices is alone in it. So a guard found at a launch is of nobody alive, and goes.
+holds the slot's devices is alone in it. So a guard found at a launch is of nobody alive, and goes. No two
+GPUs have one UUID; a slot without any is told apart by the host's name, for nodes may share one home.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,8 @@ GUARD = "lock"
 def slot_folder(engine: str, identity: Any, devices: Collection[str]) -> Path:
     """Return where the version of an engine with this identity keeps its kernels on these devices."""
     version = f"{engine}-{fingerprint(identity)}"
-    return cache_folder().absolute() / "kernels" / version / fingerprint(sorted(devices))
+    slot = sorted(f"cpu of {platform.node()}" if device == "cpu" else device for device in devices)
+    return cache_folder().absolute() / "kernels" / version / fingerprint(slot)
 
 
 def slot_variables(caches: Mapping[str, str], folder: Path, study: Mapping[str, str]) -> dict[str, str]:

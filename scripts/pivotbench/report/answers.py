@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pivotbench.charts.figures import NO_BREAK, count, names, percent
+from pivotbench.figures import NO_BREAK, count, names, percent
 
 AGREEING = ("reference", "agrees", "same text")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from pivotbench.charts.figures import number, seconds
 from pivotbench.decision.loads.arrivals import sustained
+from pivotbench.figures import number, seconds
 
 
 @dataclass(frozen=True)

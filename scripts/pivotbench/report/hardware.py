@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from pivotbench.charts.figures import number, percent
 from pivotbench.charts.question import of_metric
 from pivotbench.evidence import CellFiles
+from pivotbench.figures import number, percent
 
 Telemetry = Mapping[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pivotbench.charts.figures import number, seconds
 from pivotbench.decision.loads.words import crossing_words, place_words, standing_words
+from pivotbench.figures import number, seconds
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pivotbench.charts.figures import count, names, seconds, tok_s
 from pivotbench.charts.ranking import OPEN, Field, fields, verdict_words
 from pivotbench.diagnosis.reasons import remedy_of
 from pivotbench.evidence import CellFiles
+from pivotbench.figures import count, names, seconds, tok_s
 from pivotbench.results import STAGES, Reason, Stage
 
 MOST_LINES = 30

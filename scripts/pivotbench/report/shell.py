@@ -9,9 +9,9 @@ import altair as alt
 from markupsafe import Markup
 
 from pivotbench import __version__
-from pivotbench.charts.figures import number, percent, times
 from pivotbench.charts.hues import plain_name
 from pivotbench.charts.page import figure_spec, security_policy, templates, text_of, vega
+from pivotbench.figures import number, percent, times
 from pivotbench.report.story import Fact, Story
 
 PHASE_TITLES = {"backends": "Backends", "speculative": "Speculation on the winner"}

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pivotbench.charts.figures import (
+from pivotbench.charts.question import Question
+from pivotbench.charts.ranking import Field, fields, stand_ins
+from pivotbench.charts.speculation import finding as speculation_finding
+from pivotbench.figures import (
     NO_BREAK,
     count,
     names,
@@ -16,9 +19,6 @@ from pivotbench.charts.figures import (
     seconds,
     tok_s,
 )
-from pivotbench.charts.question import Question
-from pivotbench.charts.ranking import Field, fields, stand_ins
-from pivotbench.charts.speculation import finding as speculation_finding
 
 Decision = Mapping[str, Any]
 Tone = Literal["good", "open", "bad"]

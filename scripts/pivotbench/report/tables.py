@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pivotbench.charts.figures import count, number, percent, percent_interval
 from pivotbench.charts.ranking import Field, fields
 from pivotbench.decision.comparison import UNSETTLED
 from pivotbench.decision.loads.words import largest_load_words
 from pivotbench.evidence import CellFiles
+from pivotbench.figures import count, number, percent, percent_interval
 
 
 @dataclass(frozen=True)

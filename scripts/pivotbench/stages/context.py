@@ -17,6 +17,7 @@ from pivotbench.errors import UserError, file_fault
 from pivotbench.files import read_json
 from pivotbench.installations import Installation
 from pivotbench.lease.ensure import Server, ensure, new_launch_id, record_path
+from pivotbench.lease.key import lease_key
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import LaunchOrder, Record
 from pivotbench.redaction import secrets_of
@@ -60,9 +61,7 @@ class Context:
     @property
     def key(self) -> str:
         """What a live server must carry to be this cell's."""
-        c = self.cell
-        launch = json.dumps(self.request, sort_keys=True)
-        return f"{Path.cwd()}:{c['study']}/{c['phase']}/{c['configuration']}/r{c['round']}:{launch}"
+        return lease_key(self.cell, self.request)
 
     @property
     def installation(self) -> Installation:

@@ -8,13 +8,14 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    PrivateAttr,
     ValidationInfo,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
 
-from pivotbench.prompt_files import read_prompts
+from pivotbench.prompt_files import most_tokens, read_prompts
 from pivotbench.study.fields import (
     Concurrencies,
     Seconds,
@@ -95,6 +96,12 @@ class Workload(Strict):
         "same for every configuration; latency runs from the time a request was meant to be sent. "
         "Give concurrency, rate or both.",
     )
+    _most_text_tokens: int = PrivateAttr(default=0)
+
+    @property
+    def most_prompt_tokens(self) -> int:
+        """The tokens of the longest prompt; of texts, which only an engine counts, a bound of them."""
+        return max(self.prompt_tokens or [self._most_text_tokens])
 
     @model_validator(mode="after")
     def _has_a_pace(self) -> Workload:
@@ -112,7 +119,9 @@ class Workload(Strict):
             if self.shared_prefix:
                 raise refusal("belongs to kind synthetic; kind text takes prompts", "shared_prefix")
             check_file(self.prompts, info, "prompts")
-            read_prompts(self.prompts, as_shown(self.prompts, info), conversations=not self.rate)
+            shown = as_shown(self.prompts, info)
+            prompts = read_prompts(self.prompts, shown, conversations=not self.rate)
+            self._most_text_tokens = max(most_tokens(prompt, self.output_tokens) for prompt in prompts)
         else:
             if self.prompt_tokens is None:
                 raise refusal("kind synthetic needs prompt_tokens")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from pivotbench.cells import Cell
+from pivotbench.lease.key import name_in
 from pivotbench.lease.state import live_launches
 from pivotbench.machine.gpu import visible_gpus
 
@@ -17,20 +15,15 @@ class Devices:
         self._names = {gpu.uuid: str(gpu.index) for gpu in visible_gpus()}
 
     def held(self) -> dict[str, str]:
-        """Return the GPUs by the start of the lease's key, which names folder and cell."""
+        """Return the GPUs by the name of the cell's lease."""
         held = {}
         for _, handle in live_launches() if self._names else ():
             numbers = sorted(
                 (self._names.get(uuid, uuid) for uuid in handle.devices if uuid != "cpu"), key=_order
             )
             if handle.owner == self.owner and numbers:
-                held[handle.key.partition(":{")[0]] = f"GPU {','.join(numbers)}"
+                held[name_in(handle.key)] = f"GPU {','.join(numbers)}"
         return held
-
-
-def key_of(cell: Cell) -> str:
-    """Return the start of the key of a cell's lease."""
-    return f"{Path.cwd()}:{cell.study}/{cell.phase}/{cell.configuration}/r{cell.round}"
 
 
 def _order(number: str) -> tuple[int, str]:

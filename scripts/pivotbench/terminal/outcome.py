@@ -7,8 +7,8 @@ from statistics import mean
 from typing import Any
 
 from pivotbench.cells import Cell
-from pivotbench.charts.figures import number
 from pivotbench.evidence import read_cell
+from pivotbench.figures import number
 from pivotbench.files import read_json
 from pivotbench.results import STAGES, Stage
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pivotbench.campaign import Campaign
+from pivotbench.rounds import stored_rounds
 from pivotbench.terminal.progress import Left
 
 
-def left(campaign: Campaign, known: int, race: tuple[str, int, int] | None, *, alone: bool) -> Left:
+def left(campaign: Campaign, known: int, race: tuple[str, int] | None, *, alone: bool) -> Left:
     """Return the cells left, ``known`` of them in this round.
 
-    ``race`` is the one that will judge the round: its phase, its round, and how many it judges; None where no
-    race is to come. ``alone``: only the first phase was asked for.
+    ``race`` is the one that will judge the round, by phase and number; None where no race is to come. It may
+    ask for another round of every cell it judges, those done long ago included. ``alone``: only the first
+    phase was asked for. Reading the race before it raises UserError where it is damaged.
     """
     if race is None:
         return Left(known)
-    phase, number, contenders = race
+    phase, number = race
     rounds = campaign.study.decision.rounds
+    contenders = len(stored_rounds(campaign).asked(phase, number))
     least = contenders * max(0, rounds.min - number)
     most = contenders * max(0, rounds.max - number)
     if phase == "backends" and "speculative" in campaign.phases and not alone:

@@ -9,8 +9,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from pivotbench.lease.key import lease_name
 from pivotbench.results import STAGES
-from pivotbench.terminal.devices import key_of
 from pivotbench.terminal.outcome import Outcome
 from pivotbench.terminal.progress import Progress, Work, span
 
@@ -22,7 +22,7 @@ MARKS = {"ok": ("green", "✓"), "failed": ("yellow", "✗"), "skipped": ("dim",
 
 
 class View:
-    """A picture of ``progress``; ``held`` returns the GPUs in use by lease key, ``width`` is the names'."""
+    """A picture of ``progress``; ``held`` returns the GPUs in use by lease name, ``width`` is the names'."""
 
     def __init__(
         self, study: str, progress: Progress, held: Callable[[], Mapping[str, str]], width: int
@@ -68,7 +68,7 @@ class View:
             stages.append(span(now - work.stage_began), style="cyan")
         else:
             stages = _stages(work, now)
-        gpu = held.get(key_of(work.cell), "")
+        gpu = held.get(lease_name(work.cell.as_json()), "")
         grid = _row()
         grid.add_row(at_work, _name(work.title, self.width), stages, Text(gpu, style="magenta"))
         lines: list[RenderableType] = [grid]
