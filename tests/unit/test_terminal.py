@@ -107,7 +107,7 @@ def test_cells_to_come_are_those_of_later_rounds_and_of_the_next_phase(
     )
     resumed = left(campaign, 1, ("backends", 1), alone=True)
     assert resumed == Left(1, many * (rounds.min - 1), many * (rounds.max - 1)), "all others are done"
-    race: dict[str, Any] = dict.fromkeys(RACE_KEYS) | {"next": contenders[:2]}
+    race: dict[str, Any] = dict.fromkeys(RACE_KEYS) | {"next": contenders[:2], "evidence": []}
     write_json(campaign.race_file("backends", 1), race)
     assert left(campaign, 1, ("backends", 2), alone=True) == Left(1, 0, 2 * (rounds.max - 2))
     assert left(campaign, 2, ("backends", rounds.max), alone=True) == Left(2)
