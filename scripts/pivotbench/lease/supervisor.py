@@ -25,17 +25,17 @@ from pivotbench.engines import get_engine
 from pivotbench.engines.base import Engine
 from pivotbench.errors import UserError, file_fault
 from pivotbench.files import read_json
+from pivotbench.lease.claim import Claim
 from pivotbench.lease.contained import contained
 from pivotbench.lease.death import as_the_log_tells, death_reason
 from pivotbench.lease.guard import start_guard
-from pivotbench.lease.locks import DeviceLocks, is_held, try_lock
-from pivotbench.lease.occupants import Occupant, clear, note, remains
+from pivotbench.lease.locks import is_held, try_lock
 from pivotbench.lease.ports import free_port
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.readiness import Readiness
 from pivotbench.lease.release import memory_is_back, prove_released
 from pivotbench.lease.server_process import ServerProcess
-from pivotbench.lease.slot import device_groups, take_slot
+from pivotbench.lease.slot import take_slot
 from pivotbench.lease.state import (
     HURRIED_GRACE_SECONDS,
     Handle,
@@ -48,7 +48,6 @@ from pivotbench.lease.state import (
 from pivotbench.lease.sweep import sweep_stale
 from pivotbench.machine import containers
 from pivotbench.machine.containers import Container
-from pivotbench.machine.gpu import device_variables, memory_used_mib, visible_gpus
 from pivotbench.redaction import redact_log, secrets_of
 from pivotbench.results import Reason, now
 
@@ -66,12 +65,7 @@ class Supervisor:
         self.folder, self.order = folder, order
         self.engine: Engine = get_engine(order.engine)
         self.owner = Identity.parse(order.owner)
-        gpus = visible_gpus()
-        candidates = [g.uuid for g in gpus] if order.gpus else ["cpu"]
-        self.gpus = gpus
-        groups = device_groups(order, candidates)
-        self.locks = DeviceLocks(candidates, order.gpus or 1, vacant=self._vacant, groups=groups)
-        self.remains: dict[str, str] = {}
+        self.claim = Claim(order)
         self.handle = Handle(order.launch_id, order.key, order.owner, str(Identity.own()), "waiting")
         self.record = Record(
             order.launch_id, order.key, why="failed", became_ready=False, log=order.log, started=now()
@@ -102,51 +96,29 @@ class Supervisor:
             self._finish()
 
     def _wait_for_devices(self) -> bool:
-        if len(self.locks.candidates) < self.locks.count:
-            self._fail(
-                "slot_refused",
-                f"the study asks for {self.locks.count} GPUs, this host shows {len(self.locks.candidates)}: "
-                "lower hosts.gpus or free CUDA_VISIBLE_DEVICES",
-            )
+        if (why := self.claim.impossible()) is not None:
+            self._fail("slot_refused", why)
             return False
         deadline = time.monotonic() + self.order.slot_wait_seconds
-        while not self.locks.try_acquire():
+        while not self.claim.locks.try_acquire():
             if not self.owner.alive() or not is_held(self.folder / "lease"):
                 self.record.why = "owner_gone"
                 return False
             if time.monotonic() > deadline:
-                self._fail("slot_refused", self._refusal())
+                self._fail("slot_refused", self.claim.refusal(self.order.slot_wait_seconds))
                 return False
             time.sleep(0.1 + random.random() * 0.1)
-        self.handle.devices = self.record.devices = sorted(self.locks.held)
+        self.handle.devices = self.record.devices = self.claim.devices
         return True
-
-    def _vacant(self, device: str, lock: int) -> bool:
-        """Return whether nothing stands on a device we have locked; what nobody watches over is ended."""
-        self.remains.pop(device, None)
-        if remains(device, lock) is not None:
-            sweep_stale()
-            if (left := remains(device, lock)) is not None:
-                self.remains[device] = left
-                return False
-        return True
-
-    def _refusal(self) -> str:
-        waited = f"{self.order.slot_wait_seconds:g} s"
-        if not self.remains:
-            return f"all devices were taken for {waited}: wait, or stop them"
-        left = "; ".join(f"on {device}, {words}" for device, words in sorted(self.remains.items()))
-        return f"no clean device for {waited}: {left}: nothing is measured beside that, so end it"
 
     def _start_guard(self) -> None:
-        self.server.guard = start_guard(self.folder, self.handle.supervisor, self.locks.held.values())
+        self.server.guard = start_guard(self.folder, self.handle.supervisor, self.claim.locks.held.values())
         self.handle.guard = str(Identity.of(self.server.guard.pid) or "") or None
         write_handle(self.folder, self.handle)
 
     def _start_server(self) -> None:
         order = self.order
-        uuids = [d for d in self.handle.devices if d != "cpu"]
-        self.handle.before_mib = memory_used_mib(uuids)
+        self.handle.before_mib = self.claim.memory_mib()
         self.record.memory = {"before_mib": self.handle.before_mib}
         self._tell_devices()
         slot = take_slot(order, self.engine, self.handle.devices)
@@ -156,19 +128,11 @@ class Supervisor:
             order.python, order.model, order.flags, port=port, served_name=order.served_name
         )
         self.record.command = {"study": list(command.study), "added": list(command.added)}
-        devices = device_variables(self.gpus, uuids) if uuids else {}
-        argv, environment = (
-            list(command.argv),
-            {
-                **os.environ,
-                **command.env,
-                **slot.variables,
-                **order.env,
-                **devices,
-            },
-        )
+        devices = self.claim.variables()
+        argv = list(command.argv)
+        environment = {**os.environ, **command.env, **slot.variables, **order.env, **devices}
         if self.container is not None:
-            inside = contained(order, self.container, command, slot, devices, uuids)
+            inside = contained(order, self.container, command, slot, devices, self.claim.uuids)
             argv, environment = inside.argv, inside.environment
             self.record.command |= {"study": inside.shown, "container": argv}
         self.spawned = time.monotonic()
@@ -260,7 +224,7 @@ class Supervisor:
             idle_seconds = time.monotonic() - self.idle_since
             if (self.folder / "stop").exists():
                 why = "stop"
-            elif idle_seconds > EVICTION_GRACE_SECONDS and self.locks.wanted_by_others():
+            elif idle_seconds > EVICTION_GRACE_SECONDS and self.claim.locks.wanted_by_others():
                 why = "evicted"
             elif idle_seconds > IDLE_SECONDS:
                 why = "idle"
@@ -307,7 +271,7 @@ class Supervisor:
         if self.server.guard is not None:
             self.server.guard.kill()
             self.server.guard.wait()
-        self.locks.release()
+        self.claim.locks.release()
 
     def _grace_seconds(self) -> float:
         usual = self.engine.stop_grace_seconds
@@ -322,8 +286,7 @@ class Supervisor:
     # Small helpers.
 
     def _memory_now(self) -> dict[str, Any]:
-        uuids = [d for d in self.handle.devices if d != "cpu"]
-        return {"per_gpu_mib": memory_used_mib(uuids), "resident_mib": self.server.resident_mib()}
+        return {"per_gpu_mib": self.claim.memory_mib(), "resident_mib": self.server.resident_mib()}
 
     def _fail(self, code: str, message: str, evidence: tuple[str, ...] = ()) -> None:
         self.record.why = "failed"
@@ -336,9 +299,7 @@ class Supervisor:
             self._tell_devices()
 
     def _tell_devices(self) -> None:
-        for device, lock in self.locks.held.items():
-            before_mib = self.handle.before_mib.get(device)
-            note(lock, Occupant(self.order.launch_id, self.handle.processes, before_mib))
+        self.claim.tell(self.handle.processes, self.handle.before_mib)
 
     def _leave_devices(self) -> None:
         after_mib = self.record.memory.get("after_mib", {})
@@ -347,8 +308,7 @@ class Supervisor:
             self.handle.processes = sorted(str(p) for p in self.server.known)
             self._tell_devices()
         else:
-            for lock in self.locks.held.values():
-                clear(lock)
+            self.claim.clear()
 
 
 def supervise(folder: Path) -> None:

@@ -1,0 +1,86 @@
+"""The devices of one launch: claimed before anything starts, and told of what stands on them.
+
+A device that is locked is not yet free: what a launch left there whose whole watch was killed is ended
+first, and a device that it does not leave is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pivotbench.lease.locks import DeviceLocks
+from pivotbench.lease.occupants import Occupant, clear, note, remains
+from pivotbench.lease.slot import device_groups
+from pivotbench.lease.state import LaunchOrder
+from pivotbench.lease.sweep import sweep_stale
+from pivotbench.machine.gpu import device_variables, memory_used_mib, visible_gpus
+
+CPU = "cpu"
+
+
+class Claim:
+    """The devices that one launch waits for and then holds."""
+
+    def __init__(self, order: LaunchOrder) -> None:
+        self._launch_id = order.launch_id
+        self._gpus = visible_gpus()
+        candidates = [gpu.uuid for gpu in self._gpus] if order.gpus else [CPU]
+        self.locks = DeviceLocks(
+            candidates, order.gpus or 1, vacant=self._vacant, groups=device_groups(order, candidates)
+        )
+        self._remains: dict[str, str] = {}
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices held, in order: UUIDs of GPUs, or ``cpu``."""
+        return sorted(self.locks.held)
+
+    @property
+    def uuids(self) -> list[str]:
+        """The GPUs held."""
+        return [device for device in self.devices if device != CPU]
+
+    def impossible(self) -> str | None:
+        """Return why this host can never serve the claim, None where it can."""
+        here, asked = len(self.locks.candidates), self.locks.count
+        if here >= asked:
+            return None
+        return (
+            f"the study asks for {asked} GPUs, this host shows {here}: "
+            "lower hosts.gpus or free CUDA_VISIBLE_DEVICES"
+        )
+
+    def refusal(self, waited_seconds: float) -> str:
+        """Return why nothing could be had for so long."""
+        waited = f"{waited_seconds:g} s"
+        if not self._remains:
+            return f"all devices were taken for {waited}: wait, or stop them"
+        left = "; ".join(f"on {device}, {words}" for device, words in sorted(self._remains.items()))
+        return f"no clean device for {waited}: {left}: nothing is measured beside that, so end it"
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables that show a server these devices and no others."""
+        return device_variables(self._gpus, self.uuids) if self.uuids else {}
+
+    def memory_mib(self) -> dict[str, int]:
+        """Return the memory in use on each GPU held."""
+        return memory_used_mib(self.uuids)
+
+    def tell(self, processes: Sequence[str], before_mib: Mapping[str, int]) -> None:
+        """Write on each device what stands there: whoever locks it next is to know."""
+        for device, lock in self.locks.held.items():
+            note(lock, Occupant(self._launch_id, processes, before_mib.get(device)))
+
+    def clear(self) -> None:
+        """Write on each device that nothing stands there any more."""
+        for lock in self.locks.held.values():
+            clear(lock)
+
+    def _vacant(self, device: str, lock: int) -> bool:
+        self._remains.pop(device, None)
+        if remains(device, lock) is not None:
+            sweep_stale()
+            if (left := remains(device, lock)) is not None:
+                self._remains[device] = left
+                return False
+        return True
