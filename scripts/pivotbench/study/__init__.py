@@ -6,7 +6,7 @@ from pivotbench.study.environment import check_secrets
 from pivotbench.study.flags import check_flags, deprecated_flags
 from pivotbench.study.loader import load_study
 from pivotbench.study.metric import Metric
-from pivotbench.study.model import Model, Study
+from pivotbench.study.model import Study
 from pivotbench.study.sections import (
     Decision,
     Hosts,
@@ -14,6 +14,7 @@ from pivotbench.study.sections import (
     Smoke,
     SmokePrompt,
 )
+from pivotbench.study.served_model import Model
 from pivotbench.study.throughput import Throughput, Workload
 from pivotbench.study.versions import VERSION, Container, Version
 
