@@ -6,7 +6,14 @@ import math
 from collections.abc import Iterator
 
 from pivotbench.engines.forced import LONGEST_TOKENS
-from pivotbench.pace import STALL_SECONDS, LoadTime, answer_seconds, closed_loop, open_loop
+from pivotbench.pace import (
+    MOST_RESTARTS,
+    STALL_SECONDS,
+    LoadTime,
+    answer_seconds,
+    closed_loop,
+    open_loop,
+)
 from pivotbench.prompt_files import most_tokens
 from pivotbench.results import Stage
 from pivotbench.study import Study
@@ -19,14 +26,18 @@ TEARDOWN_SECONDS = 120.0
 def most_seconds(study: Study, stage: Stage) -> float:
     """Return what a stage of a working server may take, and one that fails for a request that hangs.
 
-    A launch takes its timeout, every answer the time of a slow server.
+    A launch takes its timeout, every answer the time of a slow server, every load its restarts.
     """
     return {
         "launch": study.hosts.launch_timeout_seconds,
         "smoke": _smoke_seconds(study) + STALL_SECONDS,
-        "throughput": math.fsum(load.most_seconds for load in loads(study)) + STALL_SECONDS,
+        "throughput": math.fsum(map(_whole_seconds, loads(study))) + STALL_SECONDS,
         "teardown": TEARDOWN_SECONDS,
     }[stage]
+
+
+def _whole_seconds(load: LoadTime) -> float:
+    return load.most_seconds + MOST_RESTARTS * load.again_seconds
 
 
 def measured_seconds(study: Study) -> tuple[float, float]:

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from pivotbench.evidence import CellFiles
 from pivotbench.files import write_bytes, write_text
+from pivotbench.pace import STALLED_SHARE
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-# A server that works at all varies less between windows; one that compiles kernels meanwhile gives nothing.
-STALLED_SHARE = 1 / 3
 DOCUMENT = Path(__file__).parents[2] / "docs" / "measurements.md"
 
 
@@ -67,7 +66,8 @@ COLUMNS = (
     Column("draft_accepted", "Int64", "tokens", "drafted tokens that were accepted; empty: not reported"),
     Column("verify_steps", "Int64", "", "target forward passes of the run; empty: not reported"),
     Column("client_bound", "boolean", "", "the load generator, not the server, may have set the speed"),
-    Column("stalled", "boolean", "", "a window of the run gave less than a third of its fastest"),
+    Column("restarts", "Int64", "", "times the measured time began anew after a standstill; empty: not told"),
+    Column("stalled", "boolean", "", "no token for long, or a window gave less than a third of the fastest"),
     Column("throttled", "boolean", "", "heat or a power brake slowed a GPU in the run; empty: not known"),
     Column("power_w", "Float64", "W", "power of the server's GPUs, without one of the processors, mean"),
     Column("sm_clock_mhz", "Float64", "MHz", "clock of the GPUs' multiprocessors, mean of the run"),
@@ -152,9 +152,11 @@ def _cell_rows(cell: CellFiles) -> list[dict[str, Any]]:
 
 
 def _stalled(run: dict[str, Any]) -> bool:
-    """Whether a server under steady load stood still; arrivals that come at random may leave it idle."""
+    """Whether a server stood still, or under steady load nearly did; random arrivals may leave it idle."""
     speeds = [window["output_tok_s"] for window in run["windows"]] or [0.0]
-    return run.get("rate_per_second") is None and min(speeds) < STALLED_SHARE * max(speeds)
+    uneven = min(speeds) < STALLED_SHARE * max(speeds)
+    stood_still = (run.get("standstill") or {}).get("times", 0) > 0
+    return stood_still or (uneven and run.get("rate_per_second") is None)
 
 
 def marks(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,6 +205,7 @@ def _run_columns(run: dict[str, Any]) -> dict[str, Any]:
         "draft_accepted": acceptance.get("accepted"),
         "verify_steps": acceptance.get("verify_steps"),
         **marks(run),
+        "restarts": (run.get("warmup") or {}).get("restarts"),
         "stalled": _stalled(run),
         "throttled": telemetry.get("throttled"),
         "power_w": _mean(devices, "power_w"),

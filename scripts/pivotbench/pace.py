@@ -16,6 +16,12 @@ SLOW_PROMPT_TOKENS_PER_SECOND = 1000.0
 STALL_SECONDS = 60.0
 
 WARM_UP_CAP_SECONDS = 1.5
+# A server that works at all varies less between windows; one that compiles kernels meanwhile gives nothing.
+STALLED_SHARE = 1 / 3
+# Servers on a busy machine, and clients too, pause for less.
+STANDSTILL_LEAST_SECONDS = 1.0
+# How often the measured time of a load begins anew where the server stood still in it.
+MOST_RESTARTS = 2
 # Share of an open loop's measured time that it sends before, not measured, to fill the server.
 LEAD_IN_SHARE = 0.25
 # A bound on when so many arrivals have come is missed once in exp(9), that is 8,000 times.
@@ -24,11 +30,15 @@ LATE_NATS = 9.0
 
 @dataclass(frozen=True)
 class LoadTime:
-    """How long one load takes: its measured time at least and at most, and the whole of it at most."""
+    """How long one load takes: its measured time at least and at most, and the whole of it at most.
+
+    ``again_seconds`` is what a measured time that begins anew after a standstill adds at most.
+    """
 
     measured_least_seconds: float
     measured_most_seconds: float
     most_seconds: float
+    again_seconds: float
 
 
 def answer_seconds(output_tokens: int, prompt_tokens: int = 0) -> float:
@@ -46,10 +56,22 @@ def lead_in_seconds(seconds: float) -> float:
     return LEAD_IN_SHARE * seconds
 
 
+def standstill_seconds(seconds: float, windows: int, prompt_tokens: int) -> float:
+    """Return for how long no token may come, on any stream, of a server that was asked for some.
+
+    A longer silence leaves less than STALLED_SHARE of the tokens of the window it lies in. A slow server that
+    reads the longest prompt is silent by right.
+    """
+    window = seconds / windows
+    most = max((1 - STALLED_SHARE) * window, STANDSTILL_LEAST_SECONDS)
+    return most + answer_seconds(0, prompt_tokens)
+
+
 def closed_loop(seconds: float, min_requests: int, streams: int, answer: float) -> LoadTime:
     """Return the time of a load of so many requests in flight: it ends with an answer, and is not drained."""
     most = max(seconds, math.ceil(min_requests / streams) * answer)
-    return LoadTime(seconds, most, warm_up_cap_seconds(seconds) + most + 2 * answer)
+    again = STALL_SECONDS + answer + most
+    return LoadTime(seconds, most, warm_up_cap_seconds(seconds) + most + 2 * answer, again)
 
 
 def open_loop(seconds: float, min_requests: int, rate: float, answer: float) -> LoadTime:
@@ -60,5 +82,6 @@ def open_loop(seconds: float, min_requests: int, rate: float, answer: float) -> 
     """
     least, gaps = max(seconds, min_requests / rate), min_requests + 1
     most = max(seconds, (gaps + math.sqrt(2 * gaps * LATE_NATS) + LATE_NATS) / rate)
-    around = warm_up_cap_seconds(seconds) + lead_in_seconds(seconds)
-    return LoadTime(least, most, around + most + 2 * answer)
+    lead_in = lead_in_seconds(seconds)
+    again = STALL_SECONDS + 2 * answer + lead_in + most
+    return LoadTime(least, most, warm_up_cap_seconds(seconds) + lead_in + most + 2 * answer, again)

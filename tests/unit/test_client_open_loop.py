@@ -41,13 +41,13 @@ def stalling(seconds: float, after: int) -> Handler:
 def test_a_stall_shows_in_every_request_meant_to_go_out_meanwhile(tmp_path: Path) -> None:
     lines = [{"id": "p", "prompt": "question"}]
     load_plan = plan_of({**text(tmp_path, *lines), "rate": [40.0]}, seconds=2.0)
-    with StreamingServer(stalling(1.0, after=40)) as server:
+    with StreamingServer(stalling(0.8, after=40)) as server:
         outcome, _ = load(server, load_plan)
     [run] = outcome.runs
     assert (run["concurrency"], run["rate_per_second"]) == (None, 40.0)
-    assert run["e2e_seconds"]["p99"] >= 0.9
+    assert run["e2e_seconds"]["p99"] >= 0.7
     waited = [r for r in outcome.records if r.measured and (r.ttft_seconds or 0.0) > 0.2]
-    assert len(waited) >= 20, "a closed loop would have kept quiet and shown one"
+    assert len(waited) >= 16, "a closed loop would have kept quiet and shown one"
     for r in outcome.records:
         if r.intended_seconds is not None and r.status == "ok":
             assert r.sent_seconds >= r.intended_seconds

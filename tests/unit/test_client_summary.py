@@ -25,7 +25,7 @@ from pivotbench.client.warmup import WarmUp
 from pivotbench.errors import UserError
 from unit.records import record
 
-MEASURED = Measured(1.0, 5.0, 2, 1.0, True, 0.002, 5.0)
+MEASURED = Measured(1.0, 5.0, 2, 1.0, True, 0.002, 5.0, 9.0)
 
 
 def test_windows_count_what_arrived_inside_them() -> None:
@@ -196,7 +196,7 @@ def test_a_rate_that_the_server_sustains_is_not_called_unsustainable_and_one_abo
 
 
 def test_a_run_that_never_began_has_no_figures() -> None:
-    never = Measured(None, None, 0, 3.0, False, None, None)
+    never = Measured(None, None, 0, 3.0, False, None, None, 9.0)
     entry = run_entry([record(measured=False, status="failed")], never, 2)
     assert entry["windows"] == []
     assert entry["e2e_seconds"]["p99"] is None

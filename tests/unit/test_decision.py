@@ -52,6 +52,17 @@ def test_a_configuration_that_stood_still_while_measured_is_named_as_a_threat() 
     assert "stalled" not in before and after["stalled"].startswith("a stood still")
 
 
+def test_a_measured_time_that_began_anew_is_named_once_for_each_of_its_restarts() -> None:
+    made = [Cell("backends", name, 1, {("chat", 1): 100.0}) for name in ("a", "b")]
+    races, cells = run_phase(replace(RULES, rounds_min=1, rounds_max=1), "backends", [], lambda *_: made)
+    assert "restarted" not in {threat["code"] for threat in decide(RULES, races, cells)["threats"]}
+    assert cells[0].throughput is not None
+    cells[0].throughput["runs"][0]["warmup"]["restarts"] = 2
+    told = {threat["code"]: threat["message"] for threat in decide(RULES, races, cells)["threats"]}
+    assert told["restarted"].startswith("a stood still") and "(2 in all)" in told["restarted"]
+    assert "stalled" not in told
+
+
 def test_rounds_that_are_copies_of_one_launch_are_named_as_a_threat() -> None:
     def make(_: str, names: Sequence[str], round_: int) -> list[Cell]:
         return [Cell("backends", name, round_, {("chat", 1): 100.0}) for name in names or ("a", "b")]

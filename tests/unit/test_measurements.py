@@ -100,6 +100,17 @@ def test_a_run_that_stood_still_is_marked_unless_arrivals_are_random(
     assert set(collect([cell])["stalled"]) == {stalled}
     run |= {"rate_per_second": 4.0, "concurrency": None}
     assert set(collect([cell])["stalled"]) == {False}
+    run["standstill"] = {"limit_seconds": 1.0, "times": 1, "seconds": 1.5}
+    assert set(collect([cell])["stalled"]) == {True}, "with requests in flight it was not idle"
+
+
+def test_how_often_the_measured_time_began_anew_is_missing_where_nobody_told() -> None:
+    cell = cell_files(GOOD)
+    assert cell.throughput is not None
+    assert collect([cell])["restarts"].isna().all()
+    for run in cell.throughput["runs"]:
+        run["warmup"]["restarts"] = 1
+    assert set(collect([cell])["restarts"]) == {1}
 
 
 def test_files_carry_units_and_read_back_alike(tmp_path: Path) -> None:

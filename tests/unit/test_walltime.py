@@ -11,7 +11,7 @@ import pytest
 from pivotbench.client.schedule import Schedule
 from pivotbench.cluster.walltime import cell_minutes, stage_minutes
 from pivotbench.durations import loads, measured_seconds
-from pivotbench.pace import STALL_SECONDS, open_loop
+from pivotbench.pace import MOST_RESTARTS, STALL_SECONDS, open_loop, standstill_seconds
 from pivotbench.results import STAGES
 from pivotbench.study import Study
 
@@ -49,11 +49,13 @@ def test_a_launch_gets_its_timeout_and_a_minute() -> None:
     assert minutes(hosts={"launch_timeout_seconds": 1800})["launch"] == 31
 
 
-def test_every_load_adds_its_warm_up_its_measured_time_and_its_last_answer() -> None:
+def test_every_load_adds_its_warm_up_its_measured_time_its_last_answer_and_its_restarts() -> None:
     # An answer: 280 tokens at 0.1 s, after at most 2,000 tokens of a prompt at 1 ms, take 30 s.
     # One stream: 8 answers outlast the measured time; sixteen streams: one answer each does not.
     one_stream, sixteen_streams = 60 + 240 + 60, 60 + 60 + 60
-    assert minutes()["throughput"] == (one_stream + sixteen_streams + STALL_SECONDS + 60) / 60
+    # A standstill before it is a timeout, the answer after it, and the measured time again.
+    again = MOST_RESTARTS * (STALL_SECONDS + 30 + 240 + STALL_SECONDS + 30 + 60)
+    assert minutes()["throughput"] == (one_stream + sixteen_streams + again + STALL_SECONDS + 60) / 60
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,7 @@ def test_no_schedule_of_arrivals_outlasts_its_estimate(rate: float, min_requests
         assert drawn.end_seconds - drawn.begin_seconds >= 60
         # Besides the warm-up, and the last answers.
         assert drawn.end_seconds <= told.most_seconds - 60 - 2 * 30
+        assert drawn.end_seconds <= told.again_seconds - STALL_SECONDS - 2 * 30
 
 
 def test_more_questions_and_their_repeats_are_given_more_time() -> None:
@@ -124,3 +127,9 @@ def test_what_is_measured_counts_the_requests_that_a_study_wants() -> None:
     assert measured_seconds(study) == (60 + 60, 240 + 60)
     assert all(load.most_seconds > load.measured_most_seconds for load in loads(study))
     assert cell_minutes(study) == sum(minutes().values())
+
+
+def test_a_silence_is_long_by_the_windows_of_the_study_and_by_what_a_prompt_takes_to_read() -> None:
+    assert standstill_seconds(30, 5, prompt_tokens=0) == pytest.approx(4), "two thirds of a window"
+    assert standstill_seconds(1, 5, prompt_tokens=0) == 1, "any machine may pause for less than a second"
+    assert standstill_seconds(30, 5, prompt_tokens=8000) == pytest.approx(4 + 8)

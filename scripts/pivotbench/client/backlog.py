@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pivotbench.client.loop import Measured
 from pivotbench.client.percentiles import percentile
+from pivotbench.client.plan import Measured
 from pivotbench.client.record import RequestRecord
 
 GROWTH_SDS = 2.0

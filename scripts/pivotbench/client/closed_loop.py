@@ -4,7 +4,8 @@ Warm-up (see warmup.py) is the same N prompts again and again, in short; of conv
 
 The measured time begins and ends at the end of a request, so that at concurrency 1 it holds whole requests,
 prefill and decode in their true proportion. Requests in flight at its end are cut: their tokens up to
-then count, their latencies do not, and there is no drain. A worker keeps a conversation to its end.
+then count, their latencies do not, and there is no drain. A worker keeps a conversation to its end. Where the
+time begins anew (see standstill.py), it does so at the end of the first request after the standstill.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import asyncio
 from dataclasses import replace
 
 from pivotbench.client.loop import Errand, Loop
-from pivotbench.client.record import whole_text
+from pivotbench.client.record import RequestRecord, whole_text
 from pivotbench.client.request import Exchange
 from pivotbench.client.warmup import WarmUp
 from pivotbench.workloads import Prompt
@@ -48,11 +49,13 @@ class ClosedLoop(Loop):
             if turn is None:
                 turn = self._next(warmup)
             exchange = self._exchange(turn, self._ask(turn, warmup=warmup))
+            if not warmup:
+                self._series.add(exchange)
             if await self._carry(exchange):
                 self._take(exchange, warmup)
                 turn = turn.after(whole_text(exchange.chunks))
             else:
-                self.records.append(exchange.record(measured=not warmup and self._end is None))
+                self.records.append(self._ended(exchange))
                 turn = None
                 await self._judge_failure(exchange)
                 await asyncio.sleep(FAILURE_PAUSE_SECONDS)
@@ -70,16 +73,28 @@ class ClosedLoop(Loop):
         prompt = self.prompts.at(position, salt)
         return replace(prompt, later=()) if warmup else prompt
 
+    def _ended(self, exchange: Exchange) -> RequestRecord:
+        measured = exchange in self._series and self._end is None
+        self._series.discard(exchange)
+        return exchange.record(measured=measured)
+
     def _take(self, exchange: Exchange, warmup: bool) -> None:
-        record = exchange.record(measured=not warmup and self._end is None)
-        self.records.append(record)
+        self.records.append(record := self._ended(exchange))
         if warmup:
             if self._begin is None and self._warmed_by(record):
-                self._mark_begin(record.end_seconds)
+                self._begin_at(record)
             return
-        self._measured_ended += 1
+        if self._end is None and self._begins_anew(record.end_seconds):
+            self._begin_at(record)
+            return
+        self._measured_ended += record.measured
         assert self._begin is not None
         enough = record.end_seconds - self._begin >= self.plan.seconds
         if enough and self._measured_ended >= self.plan.min_requests and self._end is None:
             self._mark_end(record.end_seconds)
             self._over.set()
+
+    def _begin_at(self, record: RequestRecord) -> None:
+        self._measured_ended = 0
+        self._mark_begin(record.end_seconds)
+        self._standstills.begin(record.end_seconds)

@@ -139,4 +139,6 @@ def _loops(
 
 def _rates(run: dict[str, Any]) -> str:
     rates = ", ".join(f"{window['output_tok_s']:.1f}" for window in run["windows"])
-    return f"{rates} tok/s" if rates else "not measured"
+    warmup = run["warmup"]
+    anew = f", anew after {warmup['stood_still_seconds']:.1f} s without a token" if warmup["restarts"] else ""
+    return (f"{rates} tok/s" if rates else "not measured") + anew

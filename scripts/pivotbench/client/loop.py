@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pivotbench.client.dialects import Ask
-from pivotbench.client.plan import LoadPlan, WorkloadPlan
+from pivotbench.client.plan import LoadPlan, Measured, WorkloadPlan
 from pivotbench.client.record import Identity, RequestRecord
 from pivotbench.client.request import Exchange, Target
 from pivotbench.client.sender import Sender, open_sender
+from pivotbench.client.standstill import StandstillWatch
 from pivotbench.client.warmup import WarmUp, warmup_tokens
 from pivotbench.results import Reason
 from pivotbench.workloads import Prompt, Prompts
@@ -20,23 +21,6 @@ ALIVE_POLL_SECONDS = 0.25
 # A crashing process may still be dumping its memory when its connections are already gone.
 DEATH_WAIT_SECONDS = 1.0
 FAILURES_IN_A_ROW = 4
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The measured time, in seconds from the run's start; ``begin`` is None if it never came to that.
-
-    ``in_flight_limit`` tells that an open loop ended early, with so many requests in flight.
-    """
-
-    begin_seconds: float | None
-    end_seconds: float | None
-    warmup_requests: int
-    warmup_seconds: float
-    warmup_stable: bool
-    lag_p99_seconds: float | None
-    client_cpu_percent: float | None
-    in_flight_limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +47,10 @@ class Loop(ABC):
         self.prompts, self.alive, self.warmup = errand.prompts, errand.alive, warmup
         self.records: list[RequestRecord] = []
         self.reason: Reason | None = None
+        self._standstills = StandstillWatch(self.plan.standstill_seconds(self.workload))
         self._in_flight: set[Exchange] = set()
+        self._series: set[Exchange] = set()  # those in flight that are to be measured
+        self._set_aside = 0
         self._over = asyncio.Event()
         self._sent = 0
         self._begin: float | None = None
@@ -110,6 +97,9 @@ class Loop(ABC):
         if begin is not None and end is None:
             end = max(begin, self._newest_token_seconds())
         self.records += [exchange.record(measured=self._counts(exchange)) for exchange in self._in_flight]
+        self.records[: self._set_aside] = [
+            replace(record, measured=False) for record in self.records[: self._set_aside]
+        ]
         self.records.sort(key=lambda record: record.index)
         lag = cpu_percent = None
         if begin is not None and end is not None and end > begin:
@@ -123,6 +113,9 @@ class Loop(ABC):
             warmup_stable=self.warmup.stable,
             lag_p99_seconds=lag,
             client_cpu_percent=cpu_percent,
+            standstill_seconds=self._standstills.limit_seconds,
+            restarts=self._standstills.restarts,
+            stood_still_seconds=self._standstills.seconds,
             in_flight_limit=self.in_flight_limit,
         )
 
@@ -154,6 +147,7 @@ class Loop(ABC):
     async def _carry(self, exchange: Exchange) -> bool:
         """Carry one request to its end and return whether it went well."""
         self._in_flight.add(exchange)
+        exchange.sent_seconds = self._now()
         # Cancelled, it stays in flight and is recorded as cut.
         await self._sender.run(exchange)
         self._in_flight.discard(exchange)
@@ -173,6 +167,21 @@ class Loop(ABC):
 
     def _mark_end(self, seconds: float) -> None:
         self._end, self._end_cpu = seconds, self._sender.cpu_seconds()
+
+    def _begins_anew(self, at_seconds: float) -> bool:
+        """Return whether the server stood still before an answer that ended then: all until now is warm-up.
+
+        Requests in flight that were to be measured no longer are; the next prompts are those that come next.
+        """
+        if not self._standstills.stood_still(at_seconds, self._known):
+            return False
+        self._set_aside = len(self.records)
+        self._series.clear()
+        self._begin = self._end = self._end_cpu = None
+        return True
+
+    def _known(self) -> list[RequestRecord]:
+        return [*self.records, *(exchange.record(measured=False) for exchange in self._in_flight)]
 
     async def _judge_failure(self, exchange: Exchange) -> None:
         self._failures += 1
@@ -197,6 +206,8 @@ class Loop(ABC):
     async def _watch(self) -> None:
         while not self._over.is_set():
             await self._look_for_death()
+            if self._in_flight:
+                self._standstills.look(self._now(), self._newest_token_seconds())
             await asyncio.sleep(ALIVE_POLL_SECONDS)
 
     async def _look_for_death(self) -> None:

@@ -7,6 +7,9 @@ Warm-up (see warmup.py) is one request at a time. Then come the arrivals: a lead
 more of them, not measured, until the last measured one has ended, so that it ends under the same load. A
 measured request is waited for as long as any: until it is silent for the plan's stall time. What a request
 needs before it can go out, such as its prompt in chat form, is made ready AHEAD_SECONDS earlier.
+
+Where the time begins anew (see standstill.py), arrivals pause until all that is in flight has ended, so that
+no backlog is left of the standstill; then come lead-in and measured time with the same intervals.
 """
 
 from __future__ import annotations
@@ -40,8 +43,9 @@ class OpenLoop(Loop):
         self.streams = min(most_in_flight, max(1, in_flight))
         plan, seed = self.plan, f"{self.plan.seed}/{self.workload.name}"
         self._schedule = Schedule.of(rate, seed, plan.seconds, plan.min_requests)
-        self._counted: set[Exchange] = set()
-        self._awaited = self._schedule.requests
+        self._numbers = itertools.count()
+        self._awaited = 0
+        self._anew = asyncio.Event()
 
     @property
     def where(self) -> str:
@@ -49,24 +53,39 @@ class OpenLoop(Loop):
         return f"{self.workload.name} at {self.rate:g} requests/s"
 
     def _counts(self, exchange: Exchange) -> bool:
-        return exchange in self._counted
+        return exchange in self._series
 
     async def _drive(self) -> None:
         await self._warm_up()
         if self._over.is_set():
             return
-        start = self._now() + AHEAD_SECONDS
         self._preparing = Pool(self.target.url)
         try:
-            async with asyncio.TaskGroup() as requests:
-                requests.create_task(self._mark(start))
-                for number, at in enumerate(self._schedule):
-                    await asyncio.sleep(start + at - AHEAD_SECONDS - self._now())
-                    if self._over.is_set():
-                        return
-                    requests.create_task(self._serve(number, start + at, counts=self._schedule.counts(at)))
+            while not self._over.is_set():
+                await self._send_all()
         finally:
             self._preparing.close()
+
+    async def _send_all(self) -> None:
+        """Send what the schedule says until the run is over or is to begin anew; then all of it has ended."""
+        start = self._now() + AHEAD_SECONDS
+        self._anew.clear()
+        self._awaited = self._schedule.requests
+        self._standstills.begin(start)
+        async with asyncio.TaskGroup() as requests:
+            requests.create_task(self._mark(start))
+            for at in self._schedule:
+                if await self._anew_by(start + at - AHEAD_SECONDS) or self._over.is_set():
+                    return
+                serving = self._serve(next(self._numbers), start + at, counts=self._schedule.counts(at))
+                requests.create_task(serving)
+
+    async def _anew_by(self, seconds: float) -> bool:
+        """Wait until then, or until the run is to begin anew; return whether it is."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds - self._now()):
+                await self._anew.wait()
+        return self._anew.is_set()
 
     async def _warm_up(self) -> None:
         for number in itertools.count():
@@ -81,9 +100,11 @@ class OpenLoop(Loop):
 
     async def _mark(self, start: float) -> None:
         begin, end = start + self._schedule.begin_seconds, start + self._schedule.end_seconds
-        await asyncio.sleep(begin - self._now())
+        if await self._anew_by(begin):
+            return
         self._mark_begin(begin)
-        await asyncio.sleep(end - self._now())
+        if await self._anew_by(end):
+            return
         self._mark_end(end)
         self._end_if_done()
 
@@ -97,19 +118,21 @@ class OpenLoop(Loop):
         with contextlib.suppress(OSError, ValueError, BadResponseError):
             async with asyncio.timeout(intended_seconds - self._now()):
                 ask = await in_chat_form(ask, self._preparing, self.target)
-        await asyncio.sleep(intended_seconds - self._now())
-        if self._over.is_set():
+        if await self._anew_by(intended_seconds) or self._over.is_set():
             return
         if len(self._in_flight) >= self._most_in_flight:
             self._give_up()
             return
         exchange = self._exchange(prompt, ask, intended_seconds)
         if counts:
-            self._counted.add(exchange)
+            self._series.add(exchange)
         went_well = await self._carry(exchange)
-        self.records.append(exchange.record(measured=counts))
-        self._counted.discard(exchange)
-        self._awaited -= counts
+        self.records.append(record := exchange.record(measured=exchange in self._series))
+        if went_well and self._begins_anew(record.end_seconds):
+            self._anew.set()
+            return
+        self._awaited -= record.measured
+        self._series.discard(exchange)
         self._end_if_done()
         if not went_well:
             await self._judge_failure(exchange)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pivotbench.client.record import RequestRecord, Stop
-from pivotbench.pace import STALL_SECONDS
+from pivotbench.pace import STALL_SECONDS, standstill_seconds
+from pivotbench.prompt_files import most_tokens, read_prompts
 from pivotbench.results import Reason
 
 
@@ -31,6 +33,13 @@ class WorkloadPlan:
     shared_prefix: float = 0.0
     stop: Stop = "length"
 
+    @cached_property
+    def most_prompt_tokens(self) -> int:
+        """The tokens of the longest prompt; of texts a bound of them."""
+        if self.prompts is None:
+            return max(self.prompt_tokens)
+        return max(most_tokens(prompt, self.output_tokens) for prompt in read_prompts(self.prompts))
+
 
 @dataclass(frozen=True)
 class LoadPlan:
@@ -47,6 +56,10 @@ class LoadPlan:
     workloads: tuple[WorkloadPlan, ...]
     seed: str
     stall_seconds: float = STALL_SECONDS
+
+    def standstill_seconds(self, workload: WorkloadPlan) -> float:
+        """Return for how long a server under this workload may give no token."""
+        return standstill_seconds(self.seconds, self.windows, workload.most_prompt_tokens)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, seed: str) -> LoadPlan:
@@ -71,6 +84,28 @@ class LoadPlan:
             ),
             seed=seed,
         )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's measured time, in seconds from its start; ``begin`` is None if it never came to that.
+
+    ``restarts`` is how often it began anew after the server had stood still, for ``stood_still_seconds`` in
+    all; a silence of ``standstill_seconds`` is no standstill yet. ``in_flight_limit`` tells that an open loop
+    ended early, with so many requests in flight.
+    """
+
+    begin_seconds: float | None
+    end_seconds: float | None
+    warmup_requests: int
+    warmup_seconds: float
+    warmup_stable: bool
+    lag_p99_seconds: float | None
+    client_cpu_percent: float | None
+    standstill_seconds: float
+    restarts: int = 0
+    stood_still_seconds: float = 0.0
+    in_flight_limit: int | None = None
 
 
 @dataclass(frozen=True)

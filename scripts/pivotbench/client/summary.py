@@ -19,9 +19,10 @@ from pivotbench.client.acceptance import acceptance, total
 from pivotbench.client.backlog import open_loop_figures
 from pivotbench.client.judged_texts import judge_texts
 from pivotbench.client.lag import is_client_bound
-from pivotbench.client.loop import Measured
 from pivotbench.client.percentiles import percentile, spread, with_lost
+from pivotbench.client.plan import Measured
 from pivotbench.client.record import RequestRecord
+from pivotbench.client.standstill import stood_still
 from pivotbench.client.unanswered import unanswered
 from pivotbench.client.warnings import RunWarning, warn
 
@@ -65,6 +66,7 @@ def run_entry(
     open_loop = open_loop_figures(records, measured)
     never = unanswered(counted)
     first = records[0]
+    still = stood_still(records, measured)
     return {
         "workload": first.workload,
         "kind": first.kind,
@@ -77,7 +79,10 @@ def run_entry(
             "requests": measured.warmup_requests,
             "seconds": measured.warmup_seconds,
             "stable": measured.warmup_stable,
+            "restarts": measured.restarts,
+            "stood_still_seconds": measured.stood_still_seconds,
         },
+        "standstill": still,
         "windows": cut_windows(records, measured, windows),
         "requests": {
             "completed": status["ok"],
@@ -113,7 +118,7 @@ def run_entry(
             "token_gap_seconds": gap,
             "cpu_percent": measured.client_cpu_percent,
         },
-        "warnings": _warnings(counted, ok, measured, tokens, never, open_loop, bound),
+        "warnings": _warnings(counted, ok, measured, tokens, never, still, open_loop, bound),
     }
 
 
@@ -188,6 +193,7 @@ def _warnings(
     measured: Measured,
     tokens: dict[str, Any],
     never: Sequence[str],
+    still: dict[str, Any],
     open_loop: dict[str, Any] | None,
     bound: bool,
 ) -> list[str]:
@@ -208,6 +214,8 @@ def _warnings(
     ]
     raised = {
         RunWarning.UNSTABLE_WARMUP: measured.begin_seconds is not None and not measured.warmup_stable,
+        RunWarning.BEGAN_ANEW: measured.restarts > 0,
+        RunWarning.STOOD_STILL: still["times"] > 0,
         RunWarning.CLIENT_BOUND: bound,
         RunWarning.REQUESTS_LOST: len(ok) < len(counted),
         RunWarning.UNANSWERED: bool(never),
@@ -235,6 +243,8 @@ def _warnings(
             wrong=wrong and (wrong[0].prompt_ids_sent, wrong[0].prompt_tokens),
             flying=open_loop and open_loop["in_flight"],
             limit=measured.in_flight_limit,
+            measured=measured,
+            still=still,
         )
         for which, holds in raised.items()
         if holds

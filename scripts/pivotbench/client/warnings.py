@@ -9,6 +9,8 @@ class RunWarning(StrEnum):
     """A warning's code; its text is in TEXTS."""
 
     UNSTABLE_WARMUP = "unstable_warmup"
+    BEGAN_ANEW = "began_anew"
+    STOOD_STILL = "stood_still"
     CLIENT_BOUND = "client_bound"
     REQUESTS_LOST = "requests_lost"
     UNANSWERED = "unanswered"
@@ -25,6 +27,14 @@ class RunWarning(StrEnum):
 
 TEXTS = {
     RunWarning.UNSTABLE_WARMUP: "the rate had not settled when the warm-up's time was up",
+    RunWarning.BEGAN_ANEW: (
+        "the server stood still for {measured.stood_still_seconds:.1f} s in all, so the measured time began "
+        "anew (restarts: {measured.restarts}); what came before counts as warm-up"
+    ),
+    RunWarning.STOOD_STILL: (
+        "while it was measured the server stood still for {still[seconds]:.1f} s in all: requests were in "
+        "flight, and for more than {still[limit_seconds]:.1f} s no token came"
+    ),
     RunWarning.CLIENT_BOUND: "the client woke later than a token takes: this run measures the client",
     RunWarning.REQUESTS_LOST: "{lost} of {sent} requests failed, stopped short or timed out",
     RunWarning.UNANSWERED: (

@@ -34,8 +34,12 @@ class Threat(Enum):
     )
     GOODPUT_MISSED = "the limits are missed at the least load in some rounds of {names}, e.g. {example}"
     STALLED = (
-        "{names} stood still while measured: a window of a run gave less than a third of its fastest; "
-        "kernels compiled at first use do that, and another round finds them compiled"
+        "{names} stood still while measured: for long no token came, or a window of a run gave less than a "
+        "third of its fastest; kernels compiled at first use do that, and another round finds them compiled"
+    )
+    RESTARTED = (
+        "{names} stood still while measured, and the measured time began anew after it ({count} in all): "
+        "where kernels were compiled at first use, what that took is in no figure"
     )
     THROTTLED = "the hardware throttled during runs of {names}"
     SYNTHETIC = "the metric uses random tokens, which cannot judge speculation"
@@ -114,8 +118,12 @@ def threats(
     if differing := next((c["confounders"][0] for c in comparisons if c["confounders"]), None):
         found.append((Threat.CONFOUNDED, {"example": differing}))
     run = ("launch_id", "workload", "concurrency", "rate_per_second")
-    runs = {tuple(row[key] for key in run): row["requests_failed"] for row in rows}
-    if count := sum(runs.values()):
+    runs = {tuple(row[key] for key in run): row for row in rows}
+    if restarted := [row for row in runs.values() if row["restarts"]]:
+        anew = ", ".join(sorted({row["configuration"] for row in restarted}))
+        times = sum(row["restarts"] for row in restarted)
+        found.append((Threat.RESTARTED, {"names": anew, "count": times}))
+    if count := sum(row["requests_failed"] for row in runs.values()):
         found.append((Threat.FAILED_REQUESTS, {"count": count}))
     if trusting := sorted({n for s in states for n, each in s.subjects.items() if _trusts(each.serving)}):
         found.append((Threat.MODEL_CODE, {"names": ", ".join(trusting)}))
