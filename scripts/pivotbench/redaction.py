@@ -36,7 +36,8 @@ _NAME = (
     rb"(?:api[-_ ]?key|passw(?:or)?d|passphrase|secret(?:[-_](?:access[-_])?key)?"
     rb"|(?:hf|auth|access|bearer)[-_]token)"
 )
-_NO_VALUE = rb"(?:none|null|true|false|str|optional)\b"
+# Nor is a value what code says of one: api_key=self.api_key.
+_NO_VALUE = rb"(?:(?:none|null|true|false|str|optional)\b|(?:[a-z_]\w*\.)+\w*?" + _NAME + rb"(?![\w.~+/=-]))"
 _LOGGED = re.compile(
     _KEY_FORM
     + rb"|(?<=\b[Bb]earer )[\w.~+/-]{8,}=*"
@@ -49,6 +50,8 @@ _LOGGED = re.compile(
     + _NO_VALUE
     + rb"))[^\s'\"\\,(){}\[\]<=][^\s'\",)}\]]*)"
 )
+# A list with an item a line: '--api-key', and the key on the next one.
+_VALUE_FOLLOWS = re.compile(rb"(?i:" + _NAME + rb")\\?['\"]\s*,\s*\Z")
 # Text without any of these, in small letters, has nothing that looks like a secret.
 _MARKS = (
     *b"hf_ hf- sk- gho_ ghp_ ghs_ ghu_ ghr_ akia bearer auth_token auth-token access_token".split(),
@@ -99,7 +102,7 @@ def redacted(value: Any, secrets: Sequence[str]) -> Any:
 
 
 def redacted_log_line(line: str, secrets: Sequence[str]) -> str:
-    """Return a line of a log without these secrets, and without what looks like one."""
+    """Return a line of a log, or several, without these secrets, and without what looks like one."""
     return _cleaner(secrets)(line.encode(errors="surrogateescape")).decode(errors="surrogateescape")
 
 
@@ -126,9 +129,28 @@ def redact_log(path: Path, secrets: Sequence[str]) -> None:
 
 
 def _blocks(log: BinaryIO) -> Iterator[bytes]:
-    """Yield a log in blocks of whole lines."""
+    """Yield a log in blocks of whole lines, no key apart from its value."""
     while block := log.read(_BLOCK_BYTES):
-        yield block + log.readline()
+        block += log.readline()
+        while _value_follows(block[block.rfind(b"\n", 0, -1) + 1 :]) and (line := log.readline()):
+            block += line
+        yield block
+
+
+def _value_follows(line: bytes) -> bool:
+    """Return whether a line ends with the name of a key whose value is on the next one."""
+    return line.rstrip().endswith(b",") and _VALUE_FOLLOWS.search(line) is not None
+
+
+def _whole_values(text: bytes) -> list[bytes]:
+    """Return a text in lines, a key's name and its value in one."""
+    lines: list[bytes] = []
+    for line in text.splitlines(keepends=True):
+        if lines and _value_follows(lines[-1]):
+            lines[-1] += line
+        else:
+            lines.append(line)
+    return lines
 
 
 def _cleaner(secrets: Sequence[str]) -> Callable[[bytes], bytes]:
@@ -149,7 +171,7 @@ def _cleaner(secrets: Sequence[str]) -> Callable[[bytes], bytes]:
     def clean(text: bytes) -> bytes:
         if not marked(text):
             return text
-        lines = [cleaned(line) if marked(line) else line for line in text.splitlines(keepends=True)]
+        lines = [cleaned(line) if marked(line) else line for line in _whole_values(text)]
         whole = b"".join(lines)
         return text if whole == text else whole
 

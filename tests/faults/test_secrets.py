@@ -164,11 +164,25 @@ def test_a_log_without_secrets_is_not_touched(tmp_path: Path) -> None:
         """OPENAI_API_KEY=%s python""",
         """AWS_SECRET_ACCESS_KEY=%s""",
         """ssl_keyfile_password: Some("%s"), port: 1""",
+        """[\n  "--api-key",\n  "%s",\n  "--port",\n  "1"\n]""",
+        """['--admin-api-key',\r\n '%s']""",
     ],
 )
 @pytest.mark.parametrize("value", ["hunter2", "a/b+c.d:e&f;g=h"])
 def test_a_log_tells_no_value_of_a_key_in_whatever_form(line: str, value: str) -> None:
     assert redacted_log_line(line % value, ()) == line % REDACTED
+
+
+def test_a_key_and_its_value_on_the_next_line_are_not_parted_however_long_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    for before in range(redaction._BLOCK_BYTES - 40, redaction._BLOCK_BYTES + 10):
+        log.write_text("x" * before + '\n  "--api-key",\n  "hunter2",\n' + "y" * 100)
+        redact_log(log, [])
+        assert log.read_text() == "x" * before + f'\n  "--api-key",\n  "{REDACTED}",\n' + "y" * 100
+
+
+def test_what_only_begins_like_the_name_of_a_setting_is_a_value() -> None:
+    assert redacted_log_line("api_key=my.secret-abc123", ()) == f"api_key={REDACTED}"
 
 
 def test_a_quoted_value_ends_with_its_own_quote() -> None:
@@ -189,6 +203,8 @@ def test_a_known_secret_goes_whole_whatever_it_looks_like() -> None:
         "usage: server [--api-key]",
         "def __init__(self, api_key: str = None, token_ids=[1])",
         "if self.api_key == None:",
+        "    client = Client(api_key=self.api_key, password=self.args.ssl_keyfile_password)",
+        """parser.add_argument(\n    "--api-key",\n)""",
         "the api_key, if any, is checked; max_new_tokens=8, token=the",
     ],
 )

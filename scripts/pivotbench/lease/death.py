@@ -37,8 +37,6 @@ def _cause(log: Path, exit_code: int | None, engine: str, secrets: Sequence[str]
     from pivotbench.diagnosis.diagnose import diagnose_file
 
     cause = diagnose_file(log, exit_code, engine)
-    return replace(
-        cause,
-        message=redacted_log_line(cause.message, secrets),
-        evidence=tuple(redacted_log_line(line, secrets) for line in cause.evidence),
-    )
+    # As one text: a key may stand on the line before its value.
+    quoted = redacted_log_line("\n".join(cause.evidence), secrets).split("\n") if cause.evidence else ()
+    return replace(cause, message=redacted_log_line(cause.message, secrets), evidence=tuple(quoted))
