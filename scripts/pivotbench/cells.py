@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pivotbench.engines import own_engine
 from pivotbench.errors import UserError
 from pivotbench.files import fingerprint, sha256_of_file
 from pivotbench.results import PHASES, STAGES, Stage
@@ -103,6 +104,7 @@ def launch_request(study: Study, cell: Cell) -> dict[str, Any]:
     model, hosts = study.model, study.hosts
     return {
         "engine": study.engine,
+        **own_engine(study.engine),
         **installation_request(study, study.version_of(cell.configuration)),
         "model": {
             "name": model.name,

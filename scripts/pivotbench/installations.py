@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pivotbench.engines import own_engine
 from pivotbench.engines.base import Engine
 from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 from pivotbench.engines.packages import package_stamp, versions_beside
@@ -44,12 +45,14 @@ class Installation:
 def flags_file(engine: Engine, installed: Installation, env: Mapping[str, str]) -> Path | None:
     """Return where this very installation's list of flags is kept; None where it is not on this machine.
 
-    ``env`` are the study's variables: an engine may offer other choices under other ones.
+    ``env`` are the study's variables: an engine may offer other choices under other ones. A file of one's own
+    that defines the engine says how its list is read.
     """
     identity = installed.identity(engine)
     if identity is None:
         return None
-    return cache_folder() / "flags" / f"{engine.name}-{fingerprint([_FORM, identity, dict(env)])}.json"
+    read = [_FORM, identity, dict(env), *own_engine(engine.name).values()]
+    return cache_folder() / "flags" / f"{engine.name}-{fingerprint(read)}.json"
 
 
 def read_flags(engine: Engine, installed: Installation, env: Mapping[str, str]) -> FlagCatalogue:

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 import scripted
-from pivotbench.engines import get_engine
+from pivotbench.engines import get_engine, own_engine
 from pivotbench.engines.base import Engine
 from pivotbench.errors import UserError
+from pivotbench.installations import Installation, flags_file
 from workflow.campaign import ROOT, Folder
 
 EXAMPLE = ROOT / "docs" / "examples" / "vllm.py"
@@ -43,9 +44,10 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     folder.write(study)
     run = folder.snakemake("results/small/decision.json")
     assert run.code == 0, run.text
+    assert not folder.snakemake("results/small/decision.json", "--dry-run").planned
     files = folder.cell("eager+ngram", phase="speculative")
     told = {stage: json.loads((files / f"{stage}.json").read_text()) for stage in STAGES}
-    yield told | {"decision": json.loads((folder.results / "decision.json").read_text())}
+    yield told | {"decision": json.loads((folder.results / "decision.json").read_text()), "folder": folder}
 
 
 def test_all_four_stages_of_the_example_succeed_on_one_server(cell: dict[str, Any]) -> None:
@@ -80,6 +82,19 @@ def test_what_the_example_leaves_out_is_missing_and_said(cell: dict[str, Any]) -
     assert "engine vllm is not asked for log probabilities" in followed["why"]
 
 
+def test_a_changed_file_makes_its_cells_anew(cell: dict[str, Any]) -> None:
+    folder: Folder = cell["folder"]
+    file = folder.path / "config" / "engines" / "vllm.py"
+    before = file.read_text()
+    file.write_text(before.replace('"--host", "127.0.0.1"', '"--host", "127.0.0.2"'))
+    try:
+        planned = folder.snakemake("results/small/decision.json", "--dry-run").planned
+    finally:
+        file.write_text(before)
+    assert {stage: planned[stage] for stage in STAGES} == dict.fromkeys(STAGES, 1), planned
+    assert not folder.snakemake("results/small/decision.json", "--dry-run").planned
+
+
 @pytest.fixture
 def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of one's own engines, in a working directory of the test's."""
@@ -97,6 +112,19 @@ def test_a_file_of_ones_own_is_an_engine_like_any_other(engines: Path) -> None:
     assert engine.installed_version(scripted.PYTHON) == "0.11.0"
     with pytest.raises(UserError, match="did you mean 'vllm'"):
         get_engine("vlm")
+
+
+def test_a_file_counts_for_its_own_engine_alone(engines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIVOTBENCH_CACHE", str(engines / "cache"))
+    installed = Installation(str(scripted.PYTHON))
+    lists, contents = set(), set()
+    for more in ("", "# another way to read the log\n"):
+        for name in ("vllm", "sglang"):
+            (engines / f"{name}.py").write_text(EXAMPLE.read_text() + more)
+        lists.add(flags_file(get_engine("vllm"), installed, {}))
+        contents.add(own_engine("vllm")["engine_sha256"])
+        assert own_engine("sglang") == own_engine("llamacpp") == own_engine("none-such") == {}
+    assert len(lists) == len(contents) == 2 and None not in lists
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pathlib import Path
 from pivotbench.engines.base import Engine
 from pivotbench.engines.spelling import Spelling
 from pivotbench.errors import UserError
+from pivotbench.files import sha256_of_file
 
 # Name -> module and object; imported when asked for, so that a stage loads one engine only.
 ENGINES = {
@@ -33,13 +34,27 @@ def get_engine(name: str) -> Engine:
         module, attribute = ENGINES[name]
         engine: Engine = getattr(import_module(module), attribute)
         return engine
-    place = OWN_ENGINES / f"{name}.py"
-    if re.fullmatch(NAME_PATTERN, name) and place.is_file():
+    place = _own_file(name)
+    if place is not None:
         return _load(name, place.absolute())
     known = [*ENGINES, *sorted(path.stem for path in OWN_ENGINES.glob("*.py"))]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(known)}"
     raise UserError(f"unknown engine {name!r}: {hint}; one of your own goes to {OWN_ENGINES}/NAME.py")
+
+
+def own_engine(name: str) -> dict[str, str]:
+    """Return what launches and lists of flags depend on of an engine in a file of the user's: its content.
+
+    Empty for those that come with Pivotbench: when these measure something else, METHOD (cells.py) is raised.
+    """
+    place = None if name in ENGINES else _own_file(name)
+    return {} if place is None else {"engine_sha256": sha256_of_file(place)}
+
+
+def _own_file(name: str) -> Path | None:
+    place = OWN_ENGINES / f"{name}.py"
+    return place if re.fullmatch(NAME_PATTERN, name) and place.is_file() else None
 
 
 def spelling_of(name: str) -> Spelling:
