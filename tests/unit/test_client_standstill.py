@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from factory import Cell, cell_files
+from pivotbench import pace
 from pivotbench.client import LoadOutcome, open_loop
 from pivotbench.client import loop as loop_module
 from pivotbench.client.crew import CrewSender
@@ -161,6 +162,25 @@ def test_a_server_that_never_speaks_again_is_a_timeout_as_ever(tmp_path: Path) -
     assert any(r.measured and r.status == "ok" for r in outcome.records)
 
 
+def test_a_server_that_is_slow_to_begin_every_answer_does_not_stand_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "STANDSTILL_LEAST_SECONDS", 0.2)
+    swift = pausing(0)
+
+    async def reads_slowly(body: dict[str, Any], stream: Stream) -> None:
+        await asyncio.sleep(0.5)
+        await swift(body, stream)
+
+    lines = [{"id": "p", "prompt": "question"}]
+    with StreamingServer(reads_slowly) as server:
+        outcome, _ = load(server, plan_of({**text(tmp_path, *lines), "concurrency": [1]}, seconds=0.3))
+    [run] = outcome.runs
+    assert run["requests"]["completed"] >= 4
+    assert run["standstill"]["limit_seconds"] >= 4 * 0.5
+    assert (marked(run), warned(run)) == ((0, False), set())
+
+
 def test_a_silence_is_a_standstill_only_while_requests_are_in_flight() -> None:
     early = record(sent_seconds=0.0, chunk_seconds=[1.0, 2.0], end_seconds=2.0)
     late = record(sent_seconds=7.0, chunk_seconds=[8.0, 9.0], end_seconds=9.0)
@@ -171,6 +191,14 @@ def test_a_silence_is_a_standstill_only_while_requests_are_in_flight() -> None:
     assert standstills([early, late, cut], 0.0, 9.0, 1.5) == [4.0]
     assert standstills([early], 0.5, 1.5, 0.6) == [], "what is still to come has not been silent"
     assert standstills([cut], 2.0, 8.0, 1.5) == [4.0], "one that was cut was in flight until the end"
+
+
+def test_what_one_answer_of_the_warm_up_waited_for_is_not_its_nature() -> None:
+    slow = record(sent_seconds=0.0, chunk_seconds=[2.0, 2.1], end_seconds=2.1)
+    stuck = record(sent_seconds=2.1, chunk_seconds=[4.1, 9.1], end_seconds=9.1)
+    watch = StandstillWatch(1.0)
+    watch.allow([slow, stuck, record(status="failed", chunk_seconds=[])])
+    assert watch.limit_seconds == 4 * 2.0
 
 
 def test_tokens_that_are_told_late_are_no_silence() -> None:

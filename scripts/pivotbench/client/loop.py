@@ -160,7 +160,10 @@ class Loop(ABC):
 
     def _warmed_by(self, record: RequestRecord) -> bool:
         tokens = record.output_tokens if record.output_tokens is not None else record.stream_tokens
-        return self.warmup.take(tokens / max(record.e2e_seconds or 0.0, 1e-9), record.end_seconds)
+        over = self.warmup.take(tokens / max(record.e2e_seconds or 0.0, 1e-9), record.end_seconds)
+        if over:
+            self._standstills.allow(self.records)
+        return over
 
     def _mark_begin(self, seconds: float) -> None:
         self._begin, self._begin_cpu = seconds, self._sender.cpu_seconds()

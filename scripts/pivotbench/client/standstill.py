@@ -2,7 +2,8 @@
 
 Kernels that are compiled for a shape met for the first time do that to a server, for seconds, and no warm-up
 meets every shape. The measured time then begins anew, as often as pace.py says: what came before is warm-up.
-How long a silence may be follows from the study alone, so it is the same for all configurations.
+How long a silence may be follows from the study, and is the same for all configurations but those that are
+silent for so long by nature: a slow machine that reads a prompt, a server that sends an answer whole.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from pivotbench.client.plan import Measured
 from pivotbench.client.record import RequestRecord
+from pivotbench.client.warmup import TOKENS_SHARE
 from pivotbench.pace import MOST_RESTARTS
 
 
@@ -44,6 +46,11 @@ def _in_flight(flights: Sequence[tuple[float, float]], begin: float, end: float)
     yield until - since
 
 
+def _silence(record: RequestRecord) -> float:
+    """Return the longest time in which an answer's own stream was silent."""
+    return max((b - a for a, b in pairwise([record.sent_seconds, *record.chunk_seconds])), default=0.0)
+
+
 def stood_still(records: Sequence[RequestRecord], measured: Measured) -> dict[str, Any]:
     """Return how often the server stood still in the measured time, for how long in all, and the limit.
 
@@ -54,7 +61,7 @@ def stood_still(records: Sequence[RequestRecord], measured: Measured) -> dict[st
     if begin is not None and end is not None:
         last = max([end, *(r.end_seconds for r in records if r.measured)])
         found = standstills(records, begin, last, limit)
-    return {"limit_seconds": limit, "times": len(found), "seconds": sum(found)}
+    return {"limit_seconds": limit, "times": len(found), "seconds": sum(found, 0.0)}
 
 
 class StandstillWatch:
@@ -69,6 +76,11 @@ class StandstillWatch:
         self.seconds = 0.0
         self._since: float | None = None
         self._silent_since: float | None = None
+
+    def allow(self, warmup: Sequence[RequestRecord]) -> None:
+        """Allow for the silence that every answer of the warm-up had; those that are measured are longer."""
+        own = min(_silence(record) for record in warmup if record.status == "ok") / TOKENS_SHARE
+        self.limit_seconds = max(self.limit_seconds, own)
 
     def begin(self, seconds: float | None) -> None:
         """Heed what happens from then on; None: nothing."""
