@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import functools
+import gc
 import json
 import os
 import platform
@@ -143,11 +144,14 @@ class Bridge:
                 # Without Snakemake's records, nothing else would tell it that the study has changed.
                 workflow.dag.forcefiles.add(str(path))
                 print(f"{path} is made anew: the study no longer runs {names}", file=sys.stderr)
+        # All that is loaded by now stays: Python's collector need not walk over it as cells are read.
+        gc.freeze()
         if not (self.frozen or workflow.dag.forcerules or workflow.dag.forcefiles):
+            holds = functools.cache(self.campaign.holds)
             # Each checkpoint that Snakemake has to wait for costs it several walks over the whole graph.
-            self.standing = standing_races(self.campaign)
+            self.standing = standing_races(self.campaign, holds)
             if self._only_runs():
-                self._out_of_sight = Settled(self.campaign)
+                self._out_of_sight = Settled(self.campaign, holds)
 
     def _only_runs(self) -> bool:
         """Return whether Snakemake is to do what is to be done: draws no graph, leaves no part out."""

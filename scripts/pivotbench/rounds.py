@@ -124,7 +124,7 @@ def outlived_races(campaign: Campaign) -> dict[Path, str]:
     return found
 
 
-def standing_races(campaign: Campaign) -> frozenset[Path]:
+def standing_races(campaign: Campaign, holds: Callable[[Cell], bool]) -> frozenset[Path]:
     """Return the stored races whose cells all hold, up to the first that has one to be made or made anew.
 
     What they ask for is there, so they may be read before it is known whether they are to be judged anew.
@@ -137,7 +137,7 @@ def standing_races(campaign: Campaign) -> frozenset[Path]:
         except UserError:  # a job of a run that makes it anew
             break
         for number in range(1, len(told) + 1):
-            if not all(campaign.holds(cell) for cell in stored.asked(phase, number)):
+            if not all(map(holds, stored.asked(phase, number))):
                 return frozenset(standing)
             standing.add(campaign.race_file(phase, number))
     return frozenset(standing)

@@ -5,6 +5,7 @@ A cell that is not settled is not therefore stale: whoever runs the stages has t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -23,9 +24,13 @@ PRODUCTS = (
 
 @dataclass
 class Settled:
-    """The settled cells of a campaign, each judged once: as it stood when it was first asked for."""
+    """The settled cells of a campaign, each judged once: as it stood when it was first asked for.
+
+    ``holds`` tells of a cell whether its stage files are there and hold.
+    """
 
     campaign: Campaign
+    holds: Callable[[Cell], bool]
     _judged: dict[Cell, bool] = field(default_factory=dict)
     _races: dict[Path, float] = field(default_factory=dict)
 
@@ -35,7 +40,7 @@ class Settled:
         What is made of a cell and is missing will be made, whether the cell is looked at or not.
         """
         if cell not in self._judged:
-            self._judged[cell] = self._in_order(cell) and self.campaign.holds(cell)
+            self._judged[cell] = self._in_order(cell) and self.holds(cell)
         return self._judged[cell]
 
     def _in_order(self, cell: Cell) -> bool:

@@ -99,8 +99,7 @@ def _at_home(path: Path, cell: Mapping[str, Any]) -> bool:
 
     A fingerprint is the same in every round, so a copy of one round would pass for another.
     """
-    folder = Path(cell["phase"], cell["configuration"], f"r{cell['round']}")
-    return path.parent.parts[-3:] == folder.parts
+    return path.parts[-4:-1] == (cell["phase"], cell["configuration"], f"r{cell['round']}")
 
 
 def _well_before(path: Path) -> bool:

@@ -53,7 +53,7 @@ def test_the_races_of_an_unchanged_study_are_read(campaign: Campaign) -> None:
 def test_a_race_that_judged_a_removed_backend_is_outlived_and_one_line_where_it_is_read() -> None:
     without = changed(", b: {threads: 2}", "")
     assert outlived_races(without) == {Path(BACKENDS): "b"}
-    assert standing_races(without) == frozenset()
+    assert standing_races(without, without.holds) == frozenset()
     with pytest.raises(
         UserError, match=f"{BACKENDS}: names b, which the study no longer runs: put it back, or"
     ):
@@ -65,7 +65,7 @@ def test_a_race_that_asked_for_a_removed_backend_is_outlived() -> None:
     write_json(Path(BACKENDS), stored_race("backends", 1, ["a"], next=["a", "b"], ended=False))
     without = changed(", b: {threads: 2}", "")
     assert outlived_races(without) == {Path(BACKENDS): "b"}
-    assert standing_races(without) == frozenset()
+    assert standing_races(without, without.holds) == frozenset()
 
 
 @pytest.mark.usefixtures("campaign")

@@ -17,10 +17,11 @@ from pivotbench.cells import launch_request, stage_fingerprint
 from pivotbench.decision import contest as contests
 from pivotbench.decision.classes import classes
 from pivotbench.decision.contest import contest
+from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 from pivotbench.files import write_json
 from pivotbench.results import STAGES
 from pivotbench.rounds import standing_races
-from pivotbench.study import load_study
+from pivotbench.study import flags, load_study
 
 STUDY = """
 name: s
@@ -53,6 +54,10 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     return found
 
 
+def standing(campaign: Campaign) -> list[str]:
+    return sorted(path.name for path in standing_races(campaign, campaign.holds))
+
+
 def test_another_pinned_base_is_judged_anew(tmp_path: Path) -> None:
     def rules(on: str) -> str:
         speculative = f"speculative: {{on: {on}, n: {{speculation: NGRAM_SIMPLE}}}}\n"
@@ -73,7 +78,7 @@ def test_a_run_with_nothing_to_do_reads_every_stage_file_once(
         return read(path)
 
     monkeypatch.setattr(staleness, "read_stage", counted)
-    assert len(standing_races(campaign)) == 2
+    assert len(standing(campaign)) == 2
     for number in (1, 2):
         for cell in campaign.cells("backends", campaign.contenders("backends", None), number):
             assert all(campaign.stale(stage, cell) is None for stage in STAGES)
@@ -82,15 +87,34 @@ def test_a_run_with_nothing_to_do_reads_every_stage_file_once(
 
 
 def test_a_race_stands_only_while_all_its_cells_and_those_before_it_hold(campaign: Campaign) -> None:
-    assert {path.name for path in standing_races(campaign)} == {"backends.r1.json", "backends.r2.json"}
+    assert standing(campaign) == ["backends.r1.json", "backends.r2.json"]
     last = campaign.cells("backends", campaign.contenders("backends", None), 2)[-1]
     last.file("smoke").unlink()
-    assert {path.name for path in standing_races(campaign)} == {"backends.r1.json"}
+    assert standing(campaign) == ["backends.r1.json"]
     first = campaign.cells("backends", campaign.contenders("backends", None), 1)[0]
     other = stage_files("s", Cell("backends", first.configuration, 1))["throughput"]
     write_json(first.file("throughput"), other | {"fingerprint": "of other settings"})
     fresh = replace(campaign, _fingerprints={})
-    assert standing_races(fresh) == frozenset()
+    assert standing(fresh) == []
+
+
+def test_flags_of_a_matrix_are_checked_without_comparing_each_value_with_each_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = 0
+    text = flags.value_text
+
+    def counted(value: Any) -> str:
+        nonlocal texts
+        texts += 1
+        return text(value)
+
+    (tmp_path / "study.yaml").write_text(STUDY.replace("[1, 2, 3]", str([*range(200)])))
+    study = load_study(tmp_path / "study.yaml")
+    monkeypatch.setattr(flags, "value_text", counted)
+    catalogue = FlagCatalogue("llamacpp", "9.9", (FlagSpec("threads", aliases=("thread-count",)),))
+    flags.check_flags(study, {None: catalogue})
+    assert 200 <= texts <= 2 * 200, "once as a value of the matrix, once in its configuration"
 
 
 def test_far_apart_configurations_are_classed_without_judging_every_pair(

@@ -59,8 +59,13 @@ def cells_of(campaign: Campaign) -> list[StudyCell]:
     return campaign.cells("backends", campaign.contenders("backends", None), 1)
 
 
+def judge(campaign: Campaign) -> Settled:
+    fresh = replace(campaign, _fingerprints={})
+    return Settled(fresh, fresh.holds)
+
+
 def settled(campaign: Campaign) -> list[bool]:
-    judged = Settled(replace(campaign, _fingerprints={}))
+    judged = judge(campaign)
     return [cell in judged for cell in cells_of(campaign)]
 
 
@@ -121,7 +126,7 @@ def test_a_cell_is_judged_once_and_what_this_run_does_to_it_changes_nothing(
     monkeypatch.setattr("pivotbench.campaign.stage_fingerprint", hashed)
     first, second = cells_of(campaign)
     second.file("smoke").unlink()
-    judged = Settled(replace(campaign, _fingerprints={}))
+    judged = judge(campaign)
     assert [first in judged, second in judged] == [True, False]
     write_json(second.file("smoke"), {})
     first.file("launch").unlink()

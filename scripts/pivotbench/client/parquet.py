@@ -36,6 +36,8 @@ def write_requests(
     import pyarrow
     import pyarrow.parquet
 
+    from pivotbench.arrow_table import arrow_table
+
     kinds = {
         "string": pyarrow.string(),
         "bool": pyarrow.bool_(),
@@ -54,7 +56,7 @@ def write_requests(
             for field in dataclasses.fields(RequestRecord)
         ]
     )
-    table = pyarrow.Table.from_pylist([_row(record, secrets) for record in records], schema=schema)
+    table = arrow_table((_row(record, secrets) for record in records), schema)
     buffer = BytesIO()
     pyarrow.parquet.write_table(table, buffer, compression="zstd")
     write_bytes(path, buffer.getvalue())

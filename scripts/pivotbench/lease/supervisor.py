@@ -151,7 +151,10 @@ class Supervisor:
     def _watch(self) -> None:
         noted = time.monotonic()
         while self.server.process is not None:
-            time.sleep(POLL_SECONDS)
+            if self.handle.state == "starting":
+                self.readiness.ready.wait(POLL_SECONDS)
+            else:
+                time.sleep(POLL_SECONDS)
             exit_code = self.server.process.poll()
             if exit_code is not None:
                 self._server_ended(exit_code)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from pivotbench.engines import base
 from pivotbench.study.fields import (
@@ -53,23 +54,21 @@ class Backends(Strict):
     )
     __pydantic_extra__: dict[str, Flags]
 
-    _configurations: Configurations = PrivateAttr(default_factory=dict)
-
     @property
     def named(self) -> Configurations:
         """The configurations written one by one."""
         return dict(self.__pydantic_extra__)
 
-    @property
+    @cached_property
     def configurations(self) -> Configurations:
         """Every configuration by name, sorted: the named ones and the matrix's combinations."""
-        return self._configurations
+        return expand(self)
 
     @model_validator(mode="after")
     def _names_are_usable(self) -> Backends:
         for name in self.named:
             check_name(name, name, reserved=RESERVED_NAMES)
-        self._configurations = expand(self)
+        _ = self.configurations  # every one has a usable name
         return self
 
 

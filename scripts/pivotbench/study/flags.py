@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from pivotbench.engines.base import FlagValue
@@ -82,13 +83,13 @@ def _uses(study: Study) -> Iterator[Use]:
     named = study.backends.named
     combinations = {name: flags for name, flags in study.configurations.items() if name not in named}
     for name, values in study.backends.matrix.items():
-        for index, value in enumerate(values if name != VERSION else ()):
-            versions = {
-                version_of[configuration]
-                for configuration, flags in combinations.items()
-                if value_text(flags[name]) == value_text(value)
-            }
-            yield ("backends", "matrix", name, index), name, value, frozenset(versions)
+        if name == VERSION:
+            continue
+        versions: defaultdict[str, set[str | None]] = defaultdict(set)
+        for configuration, flags in combinations.items():
+            versions[value_text(flags[name])].add(version_of[configuration])
+        for index, value in enumerate(values):
+            yield ("backends", "matrix", name, index), name, value, frozenset(versions[value_text(value)])
     for configuration, flags in study.speculations.items():
         for name, value in flags.items():
             yield ("speculative", configuration, name), name, value, launched

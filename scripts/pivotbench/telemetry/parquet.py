@@ -31,6 +31,8 @@ def write_readings(path: Path, runs: Sequence[RunReadings]) -> dict[str, Any]:
     import pyarrow
     import pyarrow.parquet
 
+    from pivotbench.arrow_table import arrow_table
+
     schema = pyarrow.schema(
         [
             pyarrow.field("workload", pyarrow.string(), nullable=False),
@@ -56,6 +58,6 @@ def write_readings(path: Path, runs: Sequence[RunReadings]) -> dict[str, Any]:
         for reading in run.readings
     ]
     buffer = BytesIO()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema), buffer, compression="zstd")
+    pyarrow.parquet.write_table(arrow_table(rows, schema), buffer, compression="zstd")
     write_bytes(path, buffer.getvalue())
     return {"path": path.name, "sha256": sha256_of_file(path), "rows": len(rows)}
