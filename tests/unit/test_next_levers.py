@@ -205,6 +205,34 @@ def test_drafts_that_cost_are_halved_where_a_cause_can_be_claimed() -> None:
         assert names(levers(cell(), speculation=[silent], others=[other])) == names(levers(cell()))
 
 
+def test_a_draft_whose_kernels_are_not_all_recorded_is_tried_with_attention_that_records_them() -> None:
+    flags = {"attention-backend": "fa3", "speculative-algorithm": "STANDALONE"}
+    eager = cell("fa3+standalone", flags=flags, effective=flags)
+    entry = drafted(configuration="fa3+standalone", verdict="pays", step_cost_ratio=2.27)
+    [found] = [
+        each
+        for each in levers(cell(), speculation=[entry], others=[eager])
+        if each["lever"].startswith("record all kernels of the draft")
+    ]
+    assert found["because"] == (
+        "on chat at 1 a pass costs 2.27 plain steps, and with fa3 the draft's catching up after each pass "
+        "is in no CUDA graph"
+    )
+    tried = yaml.safe_load(found["snippet"])["speculative"]["standalone-triton-draft"]
+    assert tried["speculative-draft-attention-backend"] == "triton"
+
+    recorded = cell("fa3+standalone-triton", flags=tried, effective=tried)
+    ngram = {"attention-backend": "fa3", "speculative-algorithm": "NGRAM"}
+    silent = (
+        ([entry], [eager, recorded]),
+        ([drafted(configuration="fa3+standalone-triton", verdict="pays")], [recorded]),
+        ([drafted(verdict="pays")], [cell("fa3+ngram", flags=ngram, effective=ngram)]),
+        ([{**entry, "derived": True}], [eager]),
+    )
+    for speculation, others in silent:
+        assert names(levers(cell(), speculation=speculation, others=others)) == names(levers(cell()))
+
+
 def test_acceptance_that_falls_over_a_much_longer_context_is_named() -> None:
     runs = {("chat", 1): 300.0, ("long", 1): 250.0}
     other = replace(
@@ -289,4 +317,5 @@ def test_remedies_are_flags_of_their_own_engine(engine: str) -> None:
     asked = {name for flags in spelling.remedies.values() for name in flags}
     asked |= {*spelling.draft_length, *(topic.flag for topic in spelling.topics)}
     asked |= {spelling.graphs_reach} - {None}
+    asked |= {spelling.draft_graphs.attention.flag} if spelling.draft_graphs else set()
     assert {spelled(str(name)) for name in asked} <= known

@@ -44,6 +44,21 @@ class SideEffect:
 
 
 @dataclass(frozen=True)
+class DraftGraphs:
+    """Which attention of a draft model keeps part of its work out of the recorded kernels.
+
+    ``algorithms`` are the values of the setting ``algorithm`` that run a draft model; ``attention`` tells its
+    backend. The ``eager`` ones are not recorded when the draft catches up after each pass, ``recorded`` is.
+    """
+
+    algorithm: str
+    algorithms: frozenset[str]
+    attention: Topic
+    eager: frozenset[str]
+    recorded: str
+
+
+@dataclass(frozen=True)
 class Spelling:
     """Names are settings as the server reports them, with underscores and dots; None is not known.
 
@@ -52,8 +67,9 @@ class Spelling:
     ``data_parallel``: GPUs that share and that repeat the model. ``belongs``: prefixes of settings that are
     part of a flag that begins alike. ``says_nothing``: settings that repeat others or keep a diary.
     ``graphs_reach``: the flag of the largest batch with recorded kernels, ``graphs_asked``: how the names of
-    all begin that ask for them, aliases too; ``draft_length``: flags that say
-    how far drafts reach. ``remedies``: flags to try; what an engine has no flag for is not among them.
+    all begin that ask for them, aliases too; ``draft_length``: flags that say how far drafts reach;
+    ``draft_graphs``: which drafts are recorded. ``remedies``: flags to try; what an engine has no flag for is
+    not among them.
     """
 
     requests: Topic | None = None
@@ -71,6 +87,7 @@ class Spelling:
     graphs_reach: str | None = None
     graphs_asked: tuple[str, ...] = ()
     draft_length: tuple[str, ...] = ()
+    draft_graphs: DraftGraphs | None = None
     remedies: Mapping[Remedy, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -135,6 +152,17 @@ SGLANG_SPELLING = Spelling(
     graphs_reach="cuda-graph-max-bs-decode",
     graphs_asked=("cuda_graph_",),
     draft_length=("speculative-num-steps", "speculative-num-draft-tokens"),
+    # eagle_worker_v2.py of 0.5.16; https://github.com/sgl-project/sglang/pull/40762 would record fa3 and fa4.
+    draft_graphs=DraftGraphs(
+        "speculative_algorithm",
+        frozenset({"EAGLE", "EAGLE3", "NEXTN", "STANDALONE"}),
+        Topic(
+            "speculative-draft-attention-backend",
+            ("speculative_draft_attention_backend", "prefill_attention_backend", "attention_backend"),
+        ),
+        frozenset({"fa3", "fa4"}),
+        "triton",
+    ),
     remedies={
         "speculate": {"speculative-algorithm": "NGRAM", "speculative-num-draft-tokens": 4},
         "spare_client": {"stream-interval": 4},

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from pivotbench.decision.fairness import largest_graph
-from pivotbench.decision.levers.drafting import long_contexts, shorter_drafts
+from pivotbench.decision.levers.drafting import long_contexts, recorded_drafts, shorter_drafts
 from pivotbench.decision.levers.lever import Lever, lever, variant
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.engines import get_engine
@@ -96,6 +96,7 @@ def held_back(
         *_bandwidth(winner),
         *_far_from_the_roof(rules, winner),
         *_waiting(rules, winner),
+        *recorded_drafts(winner.spelling, speculation, drafting),
         *shorter_drafts(winner.spelling, speculation, drafting),
         *long_contexts(speculation, rows),
     ]

@@ -1,4 +1,4 @@
-"""What to try where drafts do not pay: shorter ones, or long contexts apart."""
+"""What to try for cheaper drafts: recorded kernels, shorter drafts, or long contexts apart."""
 
 from __future__ import annotations
 
@@ -9,10 +9,41 @@ from pivotbench.decision.levers.lever import Lever, lever, variant
 from pivotbench.decision.speculation import REJECTED
 from pivotbench.engines.spelling import Spelling
 from pivotbench.evidence import CellFiles
+from pivotbench.settings import flat
 
 Entry = Mapping[str, Any]
 # Texts draft differently by themselves: only a large fall over a much longer context is named.
 LONGER, SHORTER_DRAFTS = 4.0, 0.85
+
+
+def recorded_drafts(
+    spelling: Spelling, speculation: Sequence[Entry], drafting: Mapping[str, CellFiles]
+) -> Iterator[Lever]:
+    """Yield the lever on the first configuration whose draft launches some kernels one by one.
+
+    Silent where the study has its like with recorded kernels already. Arguments as for ``shorter_drafts``.
+    """
+    graphs = spelling.draft_graphs
+    for entry in speculation:
+        cell, cost = drafting.get(entry["configuration"]), entry["step_cost_ratio"]
+        if graphs is None or cell is None or cost is None or entry["derived"]:
+            continue
+        settings = flat(cell.effective)
+        attention = graphs.attention.told(settings)
+        if attention not in graphs.eager or settings.get(graphs.algorithm) not in graphs.algorithms:
+            continue
+        instead = {graphs.attention.flag: graphs.recorded}
+        if any(other.requested == {**cell.requested, **instead} for other in drafting.values()):
+            continue
+        name, suffix = entry["configuration"], f"{graphs.recorded}-draft"
+        yield lever(
+            f"record all kernels of the draft with {name}",
+            f"on {entry['workload']} at {entry['concurrency']} a pass costs {cost:.2f} plain steps, and with "
+            f"{attention} the draft's catching up after each pass is in no CUDA graph",
+            variant(cell, suffix, instead),
+            f"{name}-{suffix} no faster than {name}",
+        )
+        return
 
 
 def shorter_drafts(
