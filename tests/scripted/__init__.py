@@ -13,6 +13,7 @@ from types import TracebackType
 
 HERE = Path(__file__).parent
 PYTHON = HERE / "bin" / "python3"
+SITE = HERE / "site"
 LOGS = HERE.parent / "data" / "sglang-logs"
 
 
@@ -21,7 +22,7 @@ def install(folder: Path, version: str = "0.5.16") -> Path:
     (folder / "bin").mkdir(parents=True)
     shutil.copy2(PYTHON, folder / "bin" / "python3")
     (folder / "site").mkdir()
-    (folder / "site" / "sglang").symlink_to(HERE / "site" / "sglang")
+    (folder / "site" / "sglang").symlink_to(SITE / "sglang")
     (folder / "lib" / "python3").mkdir(parents=True)
     (folder / "lib" / "python3" / "site-packages").symlink_to(folder / "site")
     upgrade(folder, version)

@@ -48,7 +48,7 @@ def full_command() -> list[str]:
         ["python3", "-m", "sglang.launch_server", "--port", "1"],
         mounts=[Mount(Path("/models"), True), Mount(Path("/a,b"), False)],
         gpus=["GPU-1", "GPU-2"],
-        inside=["HF_TOKEN", "PIVOTBENCH_LAUNCH"],
+        inside={"HF_TOKEN": "secret", "HOME": "/inside", "PIVOTBENCH_LAUNCH": "abc"},
         name="pivotbench-abc",
     )
 
@@ -63,7 +63,8 @@ def test_docker_is_told_name_gpus_by_uuid_folders_and_the_names_of_variables() -
     assert ("--gpus", '"device=GPU-1,GPU-2"') in pairs
     assert ("--mount", "type=bind,source=/models,target=/models,readonly") in pairs
     assert ("--mount", 'type=bind,"source=/a,b","target=/a,b"') in pairs
-    assert [value for option, value in pairs if option == "--env"] == ["HF_TOKEN", "PIVOTBENCH_LAUNCH"]
+    told = [value for option, value in pairs if option == "--env"]
+    assert told == ["HF_TOKEN", "HOME=/inside", "PIVOTBENCH_LAUNCH"]
 
 
 @pytest.mark.skipif(REAL_DOCKER is None, reason="docker's command is not installed")
@@ -71,7 +72,7 @@ def test_docker_is_told_name_gpus_by_uuid_folders_and_the_names_of_variables() -
     "command",
     [
         full_command(),
-        ["docker", "stop", "--timeout", "3", "x"],
+        ["docker", "stop", "-t", "3", "x"],
         ["docker", "kill", "x"],
         ["docker", "rm", "--force", "x"],
         ["docker", "ps", "--all", "--quiet", "--filter", "name=^x$"],
@@ -119,6 +120,29 @@ def test_a_server_sees_its_model_the_files_its_flags_name_and_where_links_lead(
     }
 
 
+def test_a_model_named_by_a_link_finds_its_files_where_their_links_lead_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIVOTBENCH_CACHE", str(tmp_path / "cache"))
+    blobs, snapshot, model = (
+        tmp_path / "hub" / "blobs",
+        tmp_path / "hub" / "snapshots" / "a",
+        tmp_path / "models",
+    )
+    for folder in (blobs, snapshot):
+        folder.mkdir(parents=True)
+    (blobs / "1").touch()
+    (snapshot / "config.json").symlink_to("../../blobs/1")
+    (snapshot / "gone").symlink_to("../../blobs/2")
+    (snapshot / "loop").symlink_to("loop")
+    model.symlink_to(snapshot)
+    mounts = mounts_for("docker", str(model), {}, {"HF_HOME": str(tmp_path / "cache")})
+    inside = tmp_path.parent / "blobs"  # `..` of a mounted folder, which is no link
+    assert {(m.path, m.source) for m in mounts if m.read_only} == {(model, model), (inside, blobs)}
+    command = containers.run_command(Container("apptainer", "a.sif"), ["python3"], mounts=mounts)
+    assert f"{blobs}:{inside}:ro" in command
+
+
 @pytest.mark.parametrize(
     ("runtime", "named", "told"),
     [
@@ -157,7 +181,19 @@ def test_a_server_in_a_container_gets_the_locked_gpus_alone(
     assert (" ".join(bound) in " ".join(argv)) == (runtime == "docker")
 
 
-@pytest.mark.parametrize(("told", "meant"), [(137, -9), (143, -15), (1, 1), (0, 0)])
+def test_a_servers_home_and_search_path_are_none_of_dockers_own_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    inside = {"HOME": "/inside", "PATH": "/opt/engine/bin", "LD_PRELOAD": "/opt/malloc.so", "A": "1"}
+    environment = containers.client_environment(DOCKER, inside)
+    assert environment["HOME"] == "/home/me" and environment["A"] == "1"
+    assert environment["PATH"] == os.environ["PATH"] and "LD_PRELOAD" not in environment
+    command = " ".join(containers.run_command(DOCKER, ["python3"], inside=inside))
+    assert "--env PATH=/opt/engine/bin --env LD_PRELOAD=/opt/malloc.so --env A " in command
+
+
+@pytest.mark.parametrize(("told", "meant"), [(137, -9), (143, -15), (1, 1), (0, 0), (255, 255)])
 def test_a_signal_is_a_signal_in_a_container_too(told: int, meant: int) -> None:
     assert containers.exit_code_of_server(DOCKER, told) == meant
     assert containers.exit_code_of_server(None, told) == told

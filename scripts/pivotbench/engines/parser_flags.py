@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -59,8 +60,9 @@ def ask_parser(
     command = [str(python), "-c", parser + _TELL, *packages]
     where, remedy = str(python), "`python:`"
     environment = {**os.environ, **inside}
+    name = containers.name_of(f"flags-{secrets.token_hex(6)}")
     if container is not None:
-        command = containers.run_command(container, command, inside=inside)
+        command = containers.run_command(container, command, inside=inside, name=name)
         environment = containers.client_environment(container, inside)
         where, remedy = f"image {container.image}", "`container:`"
     try:
@@ -68,7 +70,15 @@ def ask_parser(
             command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, env=environment
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UserError(f"{where}: cannot be asked for {engine}'s flags ({error}); check {remedy}") from error
+        why = (
+            f"no answer within {_TIMEOUT_SECONDS} s"
+            if isinstance(error, subprocess.TimeoutExpired)
+            else error
+        )
+        raise UserError(f"{where}: cannot be asked for {engine}'s flags ({why}); check {remedy}") from error
+    finally:
+        if container is not None:
+            containers.remove(container, name)  # still there where its client was interrupted
     for line in told.stdout.splitlines():
         if line.startswith(_MARK):
             answer = json.loads(line.removeprefix(_MARK))
@@ -79,7 +89,8 @@ def ask_parser(
                 flags=tuple(sorted(map(_spec, answer["flags"]), key=lambda flag: flag.name)),
                 packages=found,
             )
-    last = (told.stderr.strip().splitlines() or [f"it ended with status {told.returncode}"])[-1]
+    said = told.stderr.strip().splitlines() or [f"it ended with status {told.returncode}"]
+    last = containers.why_not_started(container, told.returncode, said) or said[-1]
     raise UserError(
         f"{where}: {engine} does not load there ({last}); check {remedy} or install {packages[0]}"
     )

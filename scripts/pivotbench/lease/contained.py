@@ -65,5 +65,11 @@ def contained(
             binding=slot.binding,
         ),
         environment=containers.client_environment(container, inside),
-        shown=containers.run_command(container, command.study, mounts=mounts, gpus=gpus),
+        shown=containers.run_command(
+            container,
+            command.study,
+            mounts=mounts,
+            gpus=gpus,
+            inside={name: inside[name] for name in containers.places(container, order.env)},
+        ),
     )

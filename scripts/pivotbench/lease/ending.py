@@ -10,6 +10,8 @@ from pivotbench.lease.state import LaunchOrder, marker_value
 from pivotbench.machine import containers
 from pivotbench.machine.containers import Container
 
+# For docker's command to say how its container ended, once that is gone.
+_CLIENT_SECONDS = 2.0
 _FIRST: dict[str, Identity | None] = {}
 
 
@@ -57,7 +59,7 @@ def end_launch(
     """
     container, name = Container.from_json(order.container), containers.name_of(order.launch_id)
     steps = containers.end(container, name, grace_seconds=grace_seconds) if container else []
-    ending = end(find, grace_seconds=0 if steps else grace_seconds, collect=collect)
+    ending = end(find, grace_seconds=_CLIENT_SECONDS if steps else grace_seconds, collect=collect)
     left = [named(process) for process in ending.left]
     if container is not None:
         containers.remove(container, name)

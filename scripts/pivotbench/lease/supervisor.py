@@ -202,12 +202,12 @@ class Supervisor:
         return True
 
     def _server_ended(self, exit_code: int) -> None:
-        if containers.did_not_start(self.container, exit_code) and not self.record.became_ready:
-            said = tuple(line for line in self.server.log_lines() if line.startswith("docker:"))[-1:]
-            self.record.exit_code = exit_code
-            why = said[0].removeprefix("docker:").strip() if said else f"exit code {exit_code}"
-            self._fail("engine_missing", f"docker did not start the server: {why}", said)
-            return
+        if not self.record.became_ready:
+            why = containers.why_not_started(self.container, exit_code, self.server.log_lines())
+            if why is not None:
+                self.record.exit_code = exit_code
+                self._fail("engine_missing", f"docker did not start the server: {why}", (why,))
+                return
         exit_code = containers.exit_code_of_server(self.container, exit_code)
         self.record.exit_code = exit_code
         if self.record.became_ready:

@@ -13,6 +13,7 @@ import csv
 import io
 import math
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,9 +29,15 @@ from pivotbench.machine.numa import Binding, in_words
 # The interpreter inside an image, by its PATH.
 PYTHON = "python3"
 ASK_SECONDS = 30.0
-# What docker itself exits with where a container did not come to run, and what a shell adds to a signal.
+# Where a container did not come to run: docker's exit codes, how its words begin, or its init's, and what
+# follows them, also where it does not like its own options and says so without its name.
 _NOT_STARTED = frozenset({125, 126, 127})
+_REFUSALS = ("docker: ", "[FATAL tini ")
+_ADVICE = "'docker run --help'"
+# What a shell, and so docker, adds to a signal.
 _SIGNALLED = 128
+# Told docker by value, so that its own command does not heed them, and that the command to paste has them.
+_BY_VALUE = frozenset({"HOME", "HF_HOME", "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD"})
 _STDERR = 2
 
 Runtime = Literal["docker", "apptainer"]
@@ -60,17 +67,25 @@ def variables(container: Container, env: Mapping[str, str]) -> dict[str, str]:
     if container.runtime == "apptainer":
         return dict(env)
     hub = {name: value for name, value in os.environ.items() if name.startswith("HF_")}
-    return {**hub, "HOME": str(home()), "HF_HOME": str(hub_cache(env)), **env}
+    return {**hub, **places(container, env), **env}
+
+
+def places(container: Container, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that lead a server to the caches that are mounted for it."""
+    if container.runtime == "apptainer":
+        return {}
+    return {"HOME": str(home()), "HF_HOME": str(hub_cache(env))}
 
 
 def client_environment(container: Container, inside: Mapping[str, str]) -> dict[str, str]:
     """Return the environment in which the runtime's own command runs, so that a server gets ``inside``.
 
-    Values stay off the command line: docker takes them by name, apptainer by their prefix.
+    Values stay off the command line, but for those that docker's own command would heed: docker takes them by
+    name, apptainer by their prefix.
     """
     if container.runtime == "apptainer":
         return {**os.environ, **inside, **{f"APPTAINERENV_{name}": v for name, v in inside.items()}}
-    return {**os.environ, **inside}
+    return {**os.environ, **{name: value for name, value in inside.items() if name not in _BY_VALUE}}
 
 
 def run_command(
@@ -79,18 +94,20 @@ def run_command(
     *,
     mounts: Iterable[Mount] = (),
     gpus: Sequence[str] | Literal["all"] = (),
-    inside: Iterable[str] = (),
+    inside: Mapping[str, str] | None = None,
     name: str | None = None,
     binding: Binding | None = None,
 ) -> list[str]:
     """Return the command that runs ``argv`` in the container, in the foreground.
 
-    ``gpus`` are UUIDs, for docker; ``inside`` names the variables that docker hands over. ``name`` is for
+    ``gpus`` are UUIDs, for docker; ``inside`` are the variables that docker hands over. ``name`` is for
     docker too: apptainer's process is found by its environment. So is ``binding``, which apptainer's process
     inherits: docker's daemon starts its own.
     """
     if container.runtime == "apptainer":
-        binds = [p for m in mounts for p in ("--bind", f"{m.path}:{m.path}" + ":ro" * m.read_only)]
+        binds = [
+            p for m in mounts for p in ("--bind", f"{m.source or m.path}:{m.path}" + ":ro" * m.read_only)
+        ]
         return [
             *("apptainer", "exec"),
             *(["--nv"] if gpus else []),
@@ -108,10 +125,10 @@ def run_command(
     if binding is not None:
         options += ["--cpuset-cpus", in_words(binding.cpus), "--cpuset-mems", in_words(binding.nodes)]
     for mount in mounts:
-        fields = ["type=bind", f"source={mount.path}", f"target={mount.path}"]
+        fields = ["type=bind", f"source={mount.source or mount.path}", f"target={mount.path}"]
         options += ["--mount", _csv(fields + ["readonly"] * mount.read_only)]
-    for variable in inside:
-        options += ["--env", variable]
+    for variable, value in (inside or {}).items():
+        options += ["--env", f"{variable}={value}" if variable in _BY_VALUE else variable]
     return ["docker", "run", *options, *container.args, "--entrypoint", argv[0], container.image, *argv[1:]]
 
 
@@ -140,23 +157,41 @@ def fetch_image(container: Container) -> None:
     if container.runtime != "docker" or image_identity(container) is not None:
         return
     try:
-        pulled = subprocess.run(["docker", "pull", container.image], stdout=_STDERR, check=False)
+        pulled = subprocess.run(
+            ["docker", "pull", container.image],
+            stdout=_STDERR,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     except OSError as error:
         raise UserError(
             f"docker cannot be started: {error.strerror}; install it or give `python:`"
         ) from error
     if pulled.returncode != 0:
-        raise UserError(f"docker cannot pull image {container.image}; check its name and the network")
+        said = (pulled.stderr.strip().splitlines() or [f"exit code {pulled.returncode}"])[-1]
+        raise UserError(
+            f"docker cannot pull image {container.image} ({said}); check its name, the daemon and the network"
+        )
 
 
-def did_not_start(container: Container | None, code: int) -> bool:
-    """Return whether docker itself ended with this exit code, as it does where nothing came to run."""
-    return container is not None and container.runtime == "docker" and code in _NOT_STARTED
+def why_not_started(container: Container | None, code: int, output: Iterable[str]) -> str | None:
+    """Return the line in which docker, or the init it puts before a server, says why none came to run.
+
+    None where one did: such an exit code may be a server's own.
+    """
+    if container is None or container.runtime != "docker" or code not in _NOT_STARTED:
+        return None
+    said = [line for line in output if line.strip()]
+    refusals = [line for line in said if line.startswith(_REFUSALS)]
+    if not refusals and any(_ADVICE in line for line in said):
+        refusals = said
+    return refusals[0].removeprefix("docker: ") if refusals else None
 
 
 def exit_code_of_server(container: Container | None, code: int) -> int:
     """Return a server's exit code as a process of this machine would have it: -9 for docker's 137."""
-    return _SIGNALLED - code if container and code > _SIGNALLED else code
+    return _SIGNALLED - code if container and code - _SIGNALLED in signal.valid_signals() else code
 
 
 def main_process(container: Container, name: str) -> int | None:
@@ -180,7 +215,7 @@ def end(container: Container, name: str, *, grace_seconds: float) -> list[tuple[
     """End a docker container by stop, then kill; return the steps taken with their seconds."""
     steps: list[tuple[str, float]] = []
     whole_seconds = math.ceil(grace_seconds)
-    for step, options in (("stop", ("--timeout", str(whole_seconds))), ("kill", ())):
+    for step, options in (("stop", ("-t", str(whole_seconds))), ("kill", ())):
         if not exists(container, name):
             break
         began = time.monotonic()

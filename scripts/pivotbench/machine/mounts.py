@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,14 @@ from pivotbench.machine.cache import cache_folder
 
 @dataclass(frozen=True)
 class Mount:
-    """A path of the host, seen at the same path inside; files a server only reads are read-only."""
+    """A path inside, and the ``source`` of the host that is seen there, by default at the same path.
+
+    Files a server only reads are read-only.
+    """
 
     path: Path
     read_only: bool
+    source: Path | None = None
 
 
 def mounts_for(runtime: str, model: str, flags: Mapping[str, Any], env: Mapping[str, str]) -> list[Mount]:
@@ -27,16 +31,31 @@ def mounts_for(runtime: str, model: str, flags: Mapping[str, Any], env: Mapping[
     """
     values = [v for value in flags.values() for v in (value if isinstance(value, list) else [value])]
     named = [Path(str(v)) for v in [model, *values] if isinstance(v, str) and v.startswith("/")]
-    seen: set[Path] = set()
+    seen: dict[Path, Path] = {}
     for path in named:
         if path.exists():
-            inside = [*path.iterdir()] if path.is_dir() else [path]
-            seen |= {path} | {p.resolve().parent for p in inside if p.is_symlink()}
+            seen[path] = path
+            for file in path.iterdir() if path.is_dir() else ():
+                if file.exists():
+                    seen |= {place: source for place, source in _led_to(file) if place not in seen}
     caches = {hub_cache(env)} | ({home()} if runtime == "docker" else set())
     return [
-        *(Mount(path, read_only=True) for path in sorted(seen - caches)),
+        *(Mount(path, True, source) for path, source in sorted(seen.items()) if path not in caches),
         *(Mount(path, read_only=False) for path in sorted(caches)),
     ]
+
+
+def _led_to(file: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the folder each link on the way to a file leads to: where it is sought inside, where it is here.
+
+    A folder that is a link here is none inside, where ``..`` therefore leads elsewhere.
+    """
+    inside = file
+    while file.is_symlink():
+        target = file.readlink()
+        inside = Path(os.path.normpath(inside.parent / target))
+        file = file.parent.resolve() / target
+        yield inside.parent, file.parent.resolve()
 
 
 def hub_cache(env: Mapping[str, str]) -> Path:

@@ -123,12 +123,21 @@ The version is then a factor of the study, so its configurations are compared al
 driver, GPUs, processor and model must still be the same. Speculation runs on its backend's version.
 
 Docker gets the GPUs by UUID, the host's network and IPC, the variables of `env`, and these folders at their
-own paths: the model and whatever file a flag names (read-only), the hub's cache (`HF_HOME`), and a folder in
-`$PIVOTBENCH_CACHE` that is the server's `HOME`, so that compiled kernels outlive a launch. An image that is
-not there is pulled before the launch is timed. A server's container is named `pivotbench-<launch id>` and
-ended by `docker stop`, then `docker kill`; as for any server, its end counts only when processes, port and
-GPU memory are free. Apptainer (`runtime: apptainer`) runs it as a process of yours with `--nv`. Both are
-tested with stand-ins that take the real command lines, and were not yet run against a real daemon with GPUs.
+own paths: the model and whatever file a flag names (read-only, with what links in them lead to), the hub's
+cache (`HF_HOME`), and a folder in `$PIVOTBENCH_CACHE` that is the server's `HOME`, so that compiled kernels
+outlive a launch. What a server writes there belongs to the user it runs as inside, mostly root;
+`args: ["--user=1000:1000"]` changes that. Who may ask docker's daemon can read a running container's
+environment, secrets included; no command line has those.
+
+An image that is not there is pulled before the launch is timed. A server's container is named
+`pivotbench-<launch id>` and ended by `docker stop`, then `docker kill`; as for any server, its end counts
+only when processes, port and GPU memory are free. Where those who watched over it were killed, the next run
+ends it. Apptainer (`runtime: apptainer`) runs a server as a process of yours with `--nv`.
+
+Docker was tested for real on Debian 12 without GPUs: its daemon 20.10.24, by the command of that version and
+of 28.2.2, for root and for a user who may ask the daemon. An image with llama.cpp's server went through all
+four stages, and after kills of stage, run, supervisor and guard no container was left. `--gpus` was not tried
+on a GPU, and Apptainer is tested by a stand-in that takes its command line.
 
 ## Secrets
 

@@ -13,7 +13,7 @@ import socket
 import sys
 from typing import Any, NoReturn
 
-# Below each command, the options of Docker 28 that are used.
+# Below each command, the options that are used: those that Docker has from 20.10 (Debian 12) to 28.
 FLAGS = ("rm", "init", "force", "all", "quiet")
 REPEATED = ("mount", "env", "ulimit")
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -22,7 +22,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         *("cpuset-cpus", "cpuset-mems"),
         *("entrypoint", "shm-size", "ulimit"),
     ),
-    "stop": ("timeout", "signal"),
+    "stop": ("t",),
     "kill": ("signal",),
     "rm": ("force",),
     "ps": ("all", "quiet", "filter", "format"),
@@ -54,7 +54,7 @@ def parse(words: list[str]) -> tuple[str, argparse.Namespace]:
             elif option in REPEATED:
                 command.add_argument(f"--{option}", action="append", default=[])
             else:
-                command.add_argument(f"--{option}")
+                command.add_argument(f"--{option}" if len(option) > 1 else f"-{option}")
         command.add_argument("rest", nargs=argparse.REMAINDER if name == "run" else "*")
     asked = parser.parse_args(words)
     return asked.command, asked

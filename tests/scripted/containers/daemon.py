@@ -71,6 +71,10 @@ class Daemon:
         """Return what was asked by one command."""
         return [request for request in self.asked if request["command"] == command]
 
+    def running(self) -> dict[str, int]:
+        """Return the containers there are: their first processes, by name."""
+        return {name: container.process.pid for name, container in list(self.containers.items())}
+
     def _serve(self) -> None:
         while True:
             try:
@@ -127,6 +131,7 @@ class Daemon:
         )
         container = Running(name, process)
         self.containers[name] = container
+        threading.Thread(target=self._end_with_first, args=(container,), daemon=True).start()
         assert process.stdout is not None
         for line in process.stdout:
             try:
@@ -134,15 +139,12 @@ class Daemon:
             except OSError:
                 continue  # nobody listens any more; the container goes on
         code = process.wait()
-        self._signal(container, signal.SIGKILL)
         if asked["rm"]:
             self.containers.pop(name, None)
         return 128 - code if code < 0 else code
 
     def _stop(self, asked: dict[str, Any], stream: Any) -> int:
-        return self._end(
-            asked, stream, (signal.SIGTERM, float(asked["timeout"] or 10)), (signal.SIGKILL, 5.0)
-        )
+        return self._end(asked, stream, (signal.SIGTERM, float(asked["t"] or 10)), (signal.SIGKILL, 5.0))
 
     def _kill(self, asked: dict[str, Any], stream: Any) -> int:
         number = signal.Signals(asked["signal"] or signal.SIGKILL)
@@ -195,6 +197,11 @@ class Daemon:
             return self._refuse(stream, f"manifest for {name} not found")
         self.images[name] = self.pullable[name]
         return 0
+
+    def _end_with_first(self, container: Running) -> None:
+        """End whatever else is in a container with its first process, also what holds its output open."""
+        container.process.wait()
+        self._signal(container, signal.SIGKILL)
 
     @staticmethod
     def _signal(container: Running, number: signal.Signals) -> None:
