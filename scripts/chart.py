@@ -1,11 +1,14 @@
-"""Draw the charts of a decided study: HTML, SVG and PNG."""
+"""Draw the charts of a decided study: HTML, SVG, PNG and Vega-Lite."""
 
 import argparse
 from pathlib import Path
 
-from pivotbench.charts import build_charts, source_line, write_charts
+from pivotbench.charts.build import build_charts
+from pivotbench.charts.layout import specifications
+from pivotbench.charts.output import two_drawing, write_charts
+from pivotbench.charts.source import source_line
 from pivotbench.command import run
-from pivotbench.report.inputs import read_inputs
+from pivotbench.report.inputs import read_chart_inputs
 
 
 def main() -> None:
@@ -13,10 +16,11 @@ def main() -> None:
     parser.add_argument("--results", required=True, type=Path, help="folder of the study, results/<study>")
     parser.add_argument("--output", required=True, type=Path, help="folder for the charts")
     asked = parser.parse_args()
-    inputs = read_inputs(asked.results)
-    asked.output.mkdir(parents=True, exist_ok=True)
-    charts = build_charts(inputs.decision, inputs.measurements, inputs.cells)
-    write_charts(charts, asked.output, source_line(inputs.decision, inputs.cells))
+    with two_drawing() as meanwhile:
+        inputs = read_chart_inputs(asked.results)
+        asked.output.mkdir(parents=True, exist_ok=True)
+        charts = specifications(build_charts(inputs.decision, inputs.measurements, inputs.cells))
+        write_charts(charts, asked.output, source_line(inputs.decision, inputs.cells), meanwhile)
 
 
 run(main)

@@ -12,9 +12,12 @@ from typing import Any
 import pandas as pd
 
 from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, Drafts, noisy, write_cells
+from pivotbench.charts.build import build_charts
+from pivotbench.charts.layout import specifications
 from pivotbench.diagnosis.reasons import remedy_of
 from pivotbench.evidence import CellFiles, read_cell
 from pivotbench.measurements import collect
+from pivotbench.report import render
 from pivotbench.results import DECISION_SCHEMA, Reason
 
 STUDY = "sample"
@@ -85,6 +88,17 @@ def sample(
     read = [read_cell(folder) for folder in write_cells(root, STUDY, cells)]
     decision = decided(speeds, rounds, verdicts or {}, drafting, broken)
     return Sample(root / STUDY, decision, collect(read), read)
+
+
+def page(
+    decision: Mapping[str, Any],
+    measurements: pd.DataFrame,
+    cells: Sequence[CellFiles],
+    altered: Sequence[str] = (),
+) -> str:
+    """Return the report with the charts of the same decision."""
+    charts = specifications(build_charts(decision, measurements, cells))
+    return render(decision, charts, cells, altered)
 
 
 def loads(

@@ -6,16 +6,22 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pivotbench.campaign import Campaign
 from pivotbench.errors import UserError, file_fault
-from pivotbench.study import load_study
+
+if TYPE_CHECKING:
+    from pivotbench.campaign import Campaign
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def campaign_of(study: Path) -> Campaign:
     """Return the campaign of a study file on this machine; raises UserError."""
+    # Charts and report are made of results alone, and start without it.
+    from pivotbench.campaign import Campaign
+    from pivotbench.study import load_study
+
     return Campaign(study=load_study(study), root=ROOT)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,9 @@ class CellFiles:
         return None if launch_id is None else str(launch_id)
 
 
+# What was measured, and on which machine: all that tables and charts are made of.
+MEASURED: tuple[Stage, ...] = ("launch", "throughput")
+
 _ROUND = re.compile(r"r([1-9][0-9]*)")
 _RACE = re.compile(rf"({'|'.join(PHASES)})\.r[1-9][0-9]*\.json")
 
@@ -83,20 +86,21 @@ def is_cell(folder: Path) -> bool:
     return _ROUND.fullmatch(folder.name) is not None and folder.is_dir()
 
 
-def read_cell(folder: Path, read: ReadStage = read_stage) -> CellFiles:
+def read_cell(folder: Path, read: ReadStage = read_stage, stages: Collection[Stage] = STAGES) -> CellFiles:
     """Read the cell in ``.../<phase>/<configuration>/r<n>``; raises UserError for another kind of path.
 
     ``read`` says what becomes of a stage file that is no evidence: ``read_stage`` takes it for missing.
+    Only ``stages`` are read; the others are None. Of the settings in effect, which every stage repeats and
+    which weigh most, those of the server that throughput used are kept.
     """
     match = _ROUND.fullmatch(folder.name)
     if match is None:
         raise UserError(f"{folder}: not a cell; expected <phase>/<configuration>/r<n>")
-    return CellFiles(
-        phase=folder.parent.parent.name,
-        configuration=folder.parent.name,
-        round=int(match[1]),
-        **{stage: read(folder / f"{stage}.json") for stage in STAGES},
-    )
+    files = {stage: read(folder / f"{stage}.json") if stage in stages else None for stage in STAGES}
+    for stage, content in files.items():
+        if stage != "throughput" and content is not None and content["server"] is not None:
+            content["server"].pop("effective", None)
+    return CellFiles(folder.parent.parent.name, folder.parent.name, int(match[1]), **files)
 
 
 def race_paths(results: Path) -> list[Path]:
@@ -104,7 +108,9 @@ def race_paths(results: Path) -> list[Path]:
     return sorted(path for path in (results / "race").glob("*.json") if _RACE.fullmatch(path.name))
 
 
-def read_cells(folders: Iterable[Path], read: ReadStage = read_stage) -> list[CellFiles]:
+def read_cells(
+    folders: Iterable[Path], read: ReadStage = read_stage, stages: Collection[Stage] = STAGES
+) -> list[CellFiles]:
     """Read many cells that are kept to the end of the process; see read_cell.
 
     Python's collector walks over all that is kept again and again as more is made, which would be half of
@@ -112,7 +118,7 @@ def read_cells(folders: Iterable[Path], read: ReadStage = read_stage) -> list[Ce
     """
     gc.disable()
     try:
-        return [read_cell(folder, read) for folder in folders]
+        return [read_cell(folder, read, stages) for folder in folders]
     finally:
         gc.freeze()
         gc.enable()

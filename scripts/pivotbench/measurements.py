@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,9 +110,21 @@ def write(frame: pd.DataFrame, parquet_path: Path, csv_path: Path) -> None:
     buffer = BytesIO()
     pq.write_table(table.replace_schema_metadata(metadata), buffer)
     write_bytes(parquet_path, buffer.getvalue())
-    texts = [column.name for column in COLUMNS if column.dtype == "string"]
-    inert = frame.assign(**{name: frame[name].map(_inert, na_action="ignore") for name in texts})
-    write_text(csv_path, inert.to_csv(index=False, lineterminator="\n"))
+    write_text(csv_path, _csv(frame))
+
+
+def _csv(frame: pd.DataFrame) -> str:
+    """Return the table as CSV, column by column: pandas' own writer takes twice the time."""
+    columns = []
+    for column in COLUMNS:
+        values = frame[column.name]
+        told = values.astype(object).where(values.notna(), "").tolist()
+        columns.append([_inert(text) for text in told] if column.dtype == "string" else told)
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([column.name for column in COLUMNS])
+    writer.writerows(zip(*columns, strict=True))
+    return text.getvalue()
 
 
 def _inert(text: str) -> str:

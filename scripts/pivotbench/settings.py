@@ -13,6 +13,7 @@ Settings = Mapping[str, Any]
 
 # Settings that differ between any two launches and mean nothing for speed.
 _INCIDENTAL = ("port", "host", "served", "seed", "nccl", "dist_init", "log", "metrics", "api_key", "version")
+_NESTED = frozenset({dict, list})
 
 
 def unasked_differences(
@@ -90,7 +91,7 @@ def _gather(into: dict[str, Any], name: str, value: Any) -> None:
     if isinstance(value, dict):
         for key, part in value.items():
             _gather(into, f"{name}.{spelled(str(key))}" if name else spelled(str(key)), part)
-    elif isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
+    elif isinstance(value, list) and not _NESTED.isdisjoint(map(type, value)):
         for number, part in enumerate(value):
             _gather(into, f"{name}.{number}" if name else str(number), part)
     else:

@@ -14,6 +14,7 @@ from pydantic import (
     BaseModel,
     Discriminator,
     Field,
+    InstanceOf,
     Tag,
     ValidationError,
     model_validator,
@@ -33,6 +34,10 @@ def _moment(text: str) -> str:
 _Moment = Annotated[str, AfterValidator(_moment)]
 
 
+# Any object: JSON has no keys but text, and pydantic would copy hundreds of settings to see that.
+_Object = InstanceOf[dict[str, Any]]
+
+
 class _Reason(BaseModel):
     code: str
     kind: ReasonKind
@@ -48,7 +53,7 @@ class _Cell(BaseModel):
 
 class _Server(BaseModel):
     launch_id: str
-    effective: dict[str, Any] = Field(default_factory=dict)
+    effective: _Object = Field(default_factory=dict)
 
 
 class _StageFile(BaseModel):
@@ -68,13 +73,13 @@ class _StageFile(BaseModel):
 
 
 class _Launch(_StageFile):
-    environment: dict[str, Any]
-    requested: dict[str, Any] = Field(default_factory=dict)
+    environment: _Object
+    requested: _Object = Field(default_factory=dict)
 
 
 class _Answer(BaseModel):
     text: str
-    detectors: list[dict[str, Any]]
+    detectors: list[_Object]
 
 
 class _Prompt(BaseModel):
@@ -123,7 +128,7 @@ class _Run(BaseModel):
     concurrency: int | None
     windows: list[_Window]
     requests: _Requests
-    output_tokens: dict[str, Any]
+    output_tokens: _Object
 
 
 class _RunAtARate(_Run):

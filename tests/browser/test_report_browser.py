@@ -11,7 +11,10 @@ from chromium import CHROMIUM, DRIVER, PHONE, chromium, opened, picture, within
 
 from comparison_sample import comparison
 from pivotbench.changes.page import write_page
-from pivotbench.charts import build_charts, source_line, write_charts
+from pivotbench.charts.build import build_charts
+from pivotbench.charts.layout import specifications
+from pivotbench.charts.output import write_charts
+from pivotbench.charts.source import source_line
 from pivotbench.report import write_report
 from report_sample import sample
 
@@ -44,8 +47,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     case = sample(folder, evidence_line=ATTACK)
     case.decision["log"].append(ATTACK)
-    write_report(folder / "report.html", case.decision, case.measurements, case.cells)
-    charts = build_charts(case.decision, case.measurements, case.cells)
+    charts = specifications(build_charts(case.decision, case.measurements, case.cells))
+    write_report(folder / "report.html", case.decision, charts, case.cells)
     (folder / "charts").mkdir()
     write_page(folder / "compare.html", comparison(folder, ATTACK))
     write_charts({"frontier": charts["frontier"]}, folder / "charts", source_line(case.decision, case.cells))

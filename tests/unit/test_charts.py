@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,14 +13,17 @@ import altair as alt
 import pytest
 import vl_convert
 
-from pivotbench.charts import build_charts, source_line, write_charts
+from pivotbench.charts.build import build_charts
+from pivotbench.charts.crowd import MOST_DRAWN
+from pivotbench.charts.field import Field, verdict_words
 from pivotbench.charts.hues import OTHERS, Hues
-from pivotbench.charts.layout import inline
-from pivotbench.charts.output import plain_opacity
+from pivotbench.charts.layout import inline, specifications
+from pivotbench.charts.output import plain_opacity, two_drawing, write_charts
 from pivotbench.charts.page import inert_json, unbroken, vega
-from pivotbench.charts.ranking import Field, verdict_words
 from pivotbench.charts.reach import Reach
+from pivotbench.charts.source import source_line
 from pivotbench.charts.theme import DARK, LIGHT, config
+from pivotbench.errors import UserError
 from pivotbench.figures import NO_BREAK, names, number, percent, percent_interval, seconds
 from report_sample import Sample, addresses, sample
 
@@ -113,6 +117,48 @@ def test_a_slide_shows_forty_rows_and_says_of_how_many(tmp_path: Path) -> None:
     assert len(charts["energy"]["usermeta"]["table"]["rows"]) == 60
 
 
+def test_of_a_crowd_those_that_matter_are_drawn_and_the_tables_have_all(tmp_path: Path) -> None:
+    case = sample(tmp_path, speeds=many(100), rounds=2, speculation=False)
+    for cell in case.cells[70:72]:
+        assert cell.throughput is not None
+        for run in cell.throughput["runs"]:
+            run["telemetry"]["throttled"] = True
+    slowest = "backend-099"
+    case.decision["pareto"].append({"configuration": slowest, "workload": "free", "concurrency": 1})
+    case.measurements.loc[
+        (case.measurements["configuration"] == "backend-090") & (case.measurements["round"] == 1),
+        "output_tok_s",
+    ] *= 2
+    charts = drawn(case)
+    shown = {name: marks(charts[name]) for name in ("frontier", "stability", "hardware")}
+    assert {len(each) for each in shown.values()} == {MOST_DRAWN}
+    assert all(each >= set(Hues.of(case.decision).named) for each in shown.values())
+    assert slowest in shown["frontier"], "it is on the Pareto line"
+    assert "backend-090" in shown["stability"], "it moved most"
+    assert {"backend-070", "backend-071"} <= shown["hardware"], "they were throttled"
+    for name in shown:
+        assert f"Drawn are {MOST_DRAWN} of 100 configurations" in charts[name]["usermeta"]["caption"]
+    for name in ("frontier", "stability"):
+        assert len({row[0] for row in charts[name]["usermeta"]["table"]["rows"]}) == 100
+
+
+def test_what_is_no_crowd_is_drawn_whole(tmp_path: Path) -> None:
+    charts = drawn(sample(tmp_path, speeds=many(MOST_DRAWN), rounds=1, speculation=False))
+    for name in ("frontier", "stability", "hardware"):
+        assert len(marks(charts[name])) == MOST_DRAWN
+        assert "Drawn are" not in charts[name]["usermeta"]["caption"]
+
+
+def marks(spec: dict[str, Any]) -> set[str]:
+    """Return the configurations that a specification has marks of."""
+    return {row["name"] for rows in spec["datasets"].values() for row in rows if "name" in row}
+
+
+def test_charts_need_nothing_but_what_was_measured(usual: Sample) -> None:
+    measured = [replace(cell, smoke=None, teardown=None) for cell in usual.cells]
+    assert drawn(replace(usual, cells=measured)) == drawn(usual)
+
+
 def test_charts_without_a_table_beside_them_bring_their_figures(usual: Sample) -> None:
     for name in ("frontier", "stability", "launch", "energy"):
         table = drawn(usual)[name]["usermeta"]["table"]
@@ -154,8 +200,9 @@ def test_files_stand_alone_and_stale_ones_go(usual: Sample, tmp_path: Path) -> N
     charts = build_charts(usual.decision, usual.measurements, usual.cells)
     (tmp_path / "gone.svg").write_text("<svg/>")
     source = source_line(usual.decision, usual.cells)
-    write_charts({"ranking": charts["ranking"]}, tmp_path, f"{source} <&")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["ranking.html", "ranking.png", "ranking.svg"]
+    write_charts(specifications({"ranking": charts["ranking"]}), tmp_path, f"{source} <&")
+    kinds = ("html", "json", "png", "svg")
+    assert {p.name for p in tmp_path.iterdir()} == {f"ranking.{kind}" for kind in kinds}
     assert (tmp_path / "ranking.png").read_bytes().startswith(b"\x89PNG")
     svg = (tmp_path / "ranking.svg").read_text()
     assert "flash-on" in svg
@@ -166,6 +213,23 @@ def test_files_stand_alone_and_stale_ones_go(usual: Sample, tmp_path: Path) -> N
     )
     assert ElementTree.fromstring(svg).get("height") == ElementTree.fromstring(svg)[0].get("height")
     assert not addresses((tmp_path / "ranking.html").read_text())
+
+
+def test_two_processes_draw_what_one_draws(usual: Sample, tmp_path: Path) -> None:
+    charts = specifications(build_charts(usual.decision, usual.measurements, usual.cells))
+    some = {name: charts[name] for name in ("ranking", "launch", "energy")}
+    one, two = tmp_path / "one", tmp_path / "two"
+    write_charts(some, one, "source")
+    with two_drawing() as meanwhile:
+        write_charts(some, two, "source", meanwhile)
+    assert {path.name: path.read_bytes() for path in one.iterdir()} == {
+        path.name: path.read_bytes() for path in two.iterdir()
+    }
+
+
+def test_what_the_other_process_cannot_draw_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not all charts could be drawn"), two_drawing() as meanwhile:
+        meanwhile(["missing"], tmp_path, "source")
 
 
 def test_no_path_that_is_painted_once_has_an_opacity_as_a_whole() -> None:

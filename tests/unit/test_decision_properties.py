@@ -60,6 +60,14 @@ def test_names_change_nothing(speeds: Speeds) -> None:
 
 
 @few
+@given(campaigns())
+def test_who_is_equivalent_is_told_by_the_verdict_on_every_pair(speeds: Speeds) -> None:
+    state = judged(speeds)
+    for (a, b), verdict in verdicts(state).items():
+        assert state.equivalent(a, b) == (verdict == "equivalent")
+
+
+@few
 @given(campaigns(), st.sampled_from([1 / 3600, 3600.0, 0.37]))
 def test_units_change_nothing(speeds: Speeds, unit: float) -> None:
     scaled = judged({name: [v * unit for v in values] for name, values in speeds.items()})

@@ -18,7 +18,7 @@ from study_samples import changed, study_of
 from campaigns import CHAT_RULES, run_phase
 from factory import UNSUPPORTED, Cell, cell_files
 from loaded import cell_of, run_at
-from pivotbench.charts import build_charts
+from pivotbench.charts.build import build_charts
 from pivotbench.client.percentiles import with_lost
 from pivotbench.decision.contest import Contest, contest
 from pivotbench.decision.decide import decide
@@ -27,10 +27,10 @@ from pivotbench.decision_rules import DecisionRules
 from pivotbench.evidence import CellFiles
 from pivotbench.latency_limits import Goodput
 from pivotbench.measurements import collect
-from pivotbench.report import render
 from pivotbench.study import Metric
 from pivotbench.summary.terminal import terminal_summary
 from pivotbench.summary.text import summary_markdown
+from report_sample import page
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -297,7 +297,7 @@ def test_charts_and_report_tell_the_largest_load_and_what_is_a_bound() -> None:
     charts = {n: c.to_dict() for n, c in build_charts(decision, measurements, cells).items()}
     assert "at the largest concurrency with TTFT p99 1 s" in charts["ranking"]["usermeta"]["caption"]
     assert charts["stability"]["usermeta"]["finding"].startswith("A relaunch moves speed by")
-    plain = re.sub(r"<[^>]+>|\s+", " ", render(decision, measurements, cells)).replace("\u00a0", " ")
+    plain = re.sub(r"<[^>]+>|\s+", " ", page(decision, measurements, cells)).replace("\u00a0", " ")
     assert "a reaches at least 1,778 tok/s" in plain
     assert "at least 32 streams" in plain
 

@@ -34,6 +34,7 @@ def loaded_by(module: str) -> set[str]:
     [
         "pivotbench.campaign",
         "pivotbench.plan",
+        "pivotbench.report.inputs",
         "pivotbench.settled",
         "pivotbench.stages.context",
         "pivotbench.terminal.outcome",

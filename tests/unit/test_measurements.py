@@ -12,7 +12,7 @@ import pytest
 
 from factory import GARBAGE, UNSUPPORTED, Cell, Drafts, cell_files, write_cell
 from pivotbench.errors import UserError
-from pivotbench.evidence import read_cell
+from pivotbench.evidence import MEASURED, read_cell
 from pivotbench.measurements import COLUMNS, DOCUMENT, collect, document, write
 from pivotbench.results import Reason, write_stage
 
@@ -135,6 +135,14 @@ def test_a_cell_is_read_from_its_folder_and_missing_stages_are_none(tmp_path: Pa
     assert cell.measured and cell.teardown is None
 
 
+def test_only_the_stages_asked_for_are_read_and_settings_in_effect_are_kept_once(tmp_path: Path) -> None:
+    folder = write_cell(tmp_path, "demo", replace(GOOD, effective={"page-size": 64}))
+    cell = read_cell(folder, stages=MEASURED)
+    assert cell.launch is not None and cell.smoke is None and cell.teardown is None
+    assert cell.effective == {"page-size": 64} and "effective" not in cell.launch["server"]
+    assert collect([cell]).equals(collect([read_cell(folder)]))
+
+
 def test_a_folder_that_is_no_cell_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not a cell"):
         read_cell(tmp_path / "round1")
@@ -157,6 +165,14 @@ def test_the_factory_writes_the_keys_that_stages_write(tmp_path: Path) -> None:
     assert made is not None
     assert list(made)[: len(real)] == list(real)
     assert made["reason"].keys() == real["reason"].keys()
+
+
+def test_the_csv_is_as_pandas_writes_it(tmp_path: Path) -> None:
+    odd = replace(GOOD, configuration='a,"b"\nc', unanswered=["two; and", "a comma, too"])
+    plain = Cell("backends", "c", 1, tok_s={("chat", 1): 1e-7}, drafts={"chat": Drafts(None, None)})
+    frame = collect([cell_files(odd), cell_files(plain)])
+    write(frame, tmp_path / "m.parquet", tmp_path / "m.csv")
+    assert (tmp_path / "m.csv").read_bytes().decode() == frame.to_csv(index=False, lineterminator="\n")
 
 
 def test_a_spreadsheet_takes_no_text_for_a_formula(tmp_path: Path) -> None:

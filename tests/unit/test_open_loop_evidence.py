@@ -11,14 +11,13 @@ import pytest
 
 from campaigns import DEMO_FLAGS, demo_cells, demo_rules, run_phase
 from factory import Cell, cell_files
-from pivotbench.charts import build_charts
+from pivotbench.charts.build import build_charts
 from pivotbench.decision.decide import decide
 from pivotbench.decision.loads.arrivals import sustained, under_arrivals
 from pivotbench.evidence import CellFiles
 from pivotbench.measurements import collect, rows
-from pivotbench.report import render
 from pivotbench.summary.text import summary_markdown
-from report_sample import sample
+from report_sample import page, sample
 
 
 def with_open_loops(cell: CellFiles) -> CellFiles:
@@ -98,8 +97,8 @@ def test_report_and_summary_have_the_table_only_where_there_was_a_rate(tmp_path:
     case = sample(tmp_path)
     without = {**case.decision, "open_loop": []}
     title = "Under a rate of arrivals"
-    assert f"<h3>{title}</h3>" in render(case.decision, case.measurements, case.cells)
-    assert title not in render(without, case.measurements, case.cells)
+    assert f"<h3>{title}</h3>" in page(case.decision, case.measurements, case.cells)
+    assert title not in page(without, case.measurements, case.cells)
     text = summary_markdown(case.decision)
     assert f"<summary><b>{title}</b></summary>" in text
     assert "| free | 2 (1.92) | flash-off | 0.64 | 369 ms, 1.6 s | 21.6 s | 27 | in 1 of 3 rounds |" in text

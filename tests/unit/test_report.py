@@ -16,22 +16,25 @@ from markupsafe import escape
 
 from campaigns import demo_rules, write_demo
 from pivotbench.changes.folder import read_results
-from pivotbench.charts.ranking import fields
+from pivotbench.charts.build import build_charts
+from pivotbench.charts.field import fields
+from pivotbench.charts.layout import specifications
+from pivotbench.charts.output import write_charts
 from pivotbench.decision.decide import decide
 from pivotbench.errors import UserError
 from pivotbench.evidence import CellFiles
 from pivotbench.figures import NO_BREAK
-from pivotbench.files import read_json, write_json
-from pivotbench.measurements import collect, write
+from pivotbench.files import read_json, write_json, write_text
 from pivotbench.report import render
 from pivotbench.report.answers import answer_tables
-from pivotbench.report.inputs import read_inputs
+from pivotbench.report.inputs import read_chart_inputs, read_report_inputs
 from pivotbench.report.outcomes import outcomes, tally
 from pivotbench.report.story import facts, story
 from pivotbench.report.tables import rank_note, ranking_rows, speculation_tables
 from pivotbench.results import DECISION_SCHEMA, Reason
 from pivotbench.summary.text import summary_markdown
 from report_sample import Sample, addresses, elements, failed, sample
+from report_sample import page as page_of
 
 SECTIONS = [
     *("outcomes", "ranking", "frontier", "speculation"),
@@ -42,7 +45,7 @@ ATTACK = "</code></pre><script>window.stolen = true</script><img src=x onerror=a
 
 
 def report(case: Sample) -> str:
-    return render(case.decision, case.measurements, case.cells)
+    return page_of(case.decision, case.measurements, case.cells)
 
 
 def sentences(case: Sample) -> list[str]:
@@ -72,7 +75,7 @@ def test_the_best_by_load_crossings_and_the_pareto_set_stand_under_load(page: st
     assert "The points none beats in both" in plain
     alone = {**usual.decision["regions"], "best": usual.decision["regions"]["best"][:1]}
     bare = {**usual.decision, "regions": alone, "pareto": []}
-    text = render(bare, usual.measurements, usual.cells)
+    text = page_of(bare, usual.measurements, usual.cells)
     assert "The best by load" not in text and "The points none beats in both" not in text
 
 
@@ -144,7 +147,7 @@ def test_a_known_limit_is_a_table_with_its_source(usual: Sample) -> None:
         "reason": None,
         "by_workload": [row],
     }
-    text = render({**usual.decision, "limit": known}, usual.measurements, usual.cells)
+    text = page_of({**usual.decision, "limit": known}, usual.measurements, usual.cells)
     limit = text[text.index('<section id="limit"') : text.index('<section id="flags"')]
     assert "reaches 75 % of what the memory of NVIDIA H200 allows" in limit
     assert 'href="https://example.org/h200"' in limit
@@ -262,7 +265,7 @@ def test_a_hundred_configurations_stay_below_five_megabytes(tmp_path: Path) -> N
 def test_the_entry_points_work_on_a_decided_study(tmp_path: Path) -> None:
     results = write_demo(tmp_path)
     scripts = Path(__file__).resolve().parents[2] / "scripts"
-    for entry, output in (("report.py", "report.html"), ("chart.py", "charts")):
+    for entry, output in (("chart.py", "charts"), ("report.py", "report.html")):
         command = [sys.executable, scripts / entry, "--results", results, "--output", results / output]
         subprocess.run(command, check=True)
     assert "Serve" in (results / "report.html").read_text()
@@ -281,10 +284,12 @@ def test_only_what_the_decision_rests_on_is_evidence(tmp_path: Path) -> None:
     results = write_demo(tmp_path)
     stray = results / "backends" / "not-in-the-study" / "r1"
     stray.mkdir(parents=True)
-    inputs = read_inputs(results)
+    inputs = read_chart_inputs(results)
     assert {cell.configuration for cell in inputs.cells} > {"flash-on", "kv-q4", "flash-on+none"}
     read, measured = launches(inputs.cells), set(inputs.measurements["launch_id"])
-    assert read == measured, "the report shows the launches of the table and no other"
+    assert read == measured, "charts show the launches of the table and no other"
+    (results / "charts").mkdir()
+    assert launches(read_report_inputs(results).cells) == measured, "and so does the report"
 
 
 def test_once_a_base_is_pinned_its_backends_are_evidence_nowhere(tmp_path: Path) -> None:
@@ -295,11 +300,11 @@ def test_once_a_base_is_pinned_its_backends_are_evidence_nowhere(tmp_path: Path)
     write_json(results / "decision.json", decide(pinned, races, cells))
     compared = read_results(results).cells
     assert {cell.phase for cell in compared} == {"speculative"}
-    write(collect(compared), results / "measurements.parquet", results / "measurements.csv")
-    inputs = read_inputs(results)
+    (results / "charts").mkdir()
+    inputs = read_report_inputs(results)
     assert {cell.phase for cell in inputs.cells} == {"speculative"}
     assert (results / "backends" / "kv-q8" / "r1" / "launch.json").is_file(), "though its files are there"
-    assert "kv-q8" not in render(inputs.decision, inputs.measurements, inputs.cells)
+    assert "kv-q8" not in render(inputs.decision, {}, inputs.cells)
 
 
 def launches(cells: Iterable[CellFiles]) -> set[str | None]:
@@ -308,14 +313,15 @@ def launches(cells: Iterable[CellFiles]) -> set[str | None]:
 
 def test_raw_rows_that_are_not_those_of_the_result_are_named(tmp_path: Path) -> None:
     results = write_demo(tmp_path)
-    assert read_inputs(results).altered == []
+    (results / "charts").mkdir()
+    assert read_report_inputs(results).altered == []
     [altered, gone, *_] = sorted(results.rglob("requests.parquet"))
     altered.write_bytes(altered.read_bytes() + b"more")
     gone.unlink()
-    inputs = read_inputs(results)
+    inputs = read_report_inputs(results)
     [line] = inputs.altered
     assert line.startswith(f"{altered}: not the rows that throughput.json was computed from")
-    assert str(altered) in render(inputs.decision, inputs.measurements, inputs.cells, inputs.altered)
+    assert str(altered) in render(inputs.decision, {}, inputs.cells, inputs.altered)
 
 
 def test_a_decision_of_another_version_is_one_line(tmp_path: Path) -> None:
@@ -323,12 +329,34 @@ def test_a_decision_of_another_version_is_one_line(tmp_path: Path) -> None:
     file = results / "decision.json"
     file.write_text(file.read_text().replace(DECISION_SCHEMA, "pivotbench/decision/1"))
     with pytest.raises(UserError, match=r"decision\.json: written by another version .*; remove it"):
-        read_inputs(results)
+        read_report_inputs(results)
 
 
 def test_a_study_without_decision_is_a_users_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"decision\.json: missing; run"):
-        read_inputs(tmp_path)
+        read_report_inputs(tmp_path)
+
+
+def test_the_report_has_the_charts_that_were_drawn_and_all_that_the_stage_files_say(tmp_path: Path) -> None:
+    results = write_demo(tmp_path)
+    inputs, whole = read_chart_inputs(results), read_results(results).cells
+    charts = specifications(build_charts(inputs.decision, inputs.measurements, inputs.cells))
+    write_charts(charts, results / "charts", "source")
+    read = read_report_inputs(results)
+    told = render(read.decision, read.charts, read.cells)
+    assert told == page_of(inputs.decision, inputs.measurements, whole)
+
+
+def test_a_report_without_whole_charts_is_a_users_error(tmp_path: Path) -> None:
+    results = write_demo(tmp_path)
+    with pytest.raises(UserError, match=r"charts: missing; run `snakemake --cores 1 .*charts` first"):
+        read_report_inputs(results)
+    write_text(results / "charts" / "ranking.html", "<html>")
+    for content in (None, "{"):  # of an earlier version; half-written
+        if content:
+            write_text(results / "charts" / "ranking.json", content)
+        with pytest.raises(UserError, match=r"charts: not whole \(.*\); remove it and run again"):
+            read_report_inputs(results)
 
 
 def test_no_text_of_a_model_or_server_is_markup_in_the_summary(usual: Sample) -> None:

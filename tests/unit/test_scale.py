@@ -117,12 +117,15 @@ def test_flags_of_a_matrix_are_checked_without_comparing_each_value_with_each_co
     assert 200 <= texts <= 2 * 200, "once as a value of the matrix, once in its configuration"
 
 
-def test_far_apart_configurations_are_classed_without_judging_every_pair(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("apart", "sd"), [(1.05, 0.001), (1.001, 0.05)], ids=["far apart", "too noisy for any two to be equal"]
+)
+def test_configurations_of_which_none_are_equal_are_classed_without_judging_every_pair(
+    apart: float, sd: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def make(_phase: str, _names: Any, round_: int) -> list[Cell]:
         return [
-            Cell("backends", name, round_, {("chat", 1): noisy(100 * 1.05**n, 0.001, name, round_)})
+            Cell("backends", name, round_, {("chat", 1): noisy(100 * apart**n, sd, name, round_)})
             for n, name in enumerate(f"c{i}" for i in range(12))
         ]
 

@@ -41,22 +41,22 @@ def departure(reference: Said, other: Said, near_tie_nats: float) -> Departure:
     if ours is not None and theirs is not None:
         if ours == theirs or reference.text == other.text:
             return Departure("equal", len(ours), "tokens")
-        place = _shared(ours, theirs)
+        place = common_prefix(ours, theirs)
         if place >= min(len(ours), len(theirs)):
             return Departure("unknown", place, "tokens")
         there = _at(reference, place)
         taken = [a for a in there if a[0] == theirs[place]]
         return _graded(place, "tokens", there, _gap(there, ours[place], taken), near_tie_nats)
-    shared = _shared(reference.text, other.text)
     if reference.text == other.text:
-        return Departure("equal", shared, "characters")
-    place, begin = _token_at(reference, shared)
+        return Departure("equal", len(reference.text), "characters")
+    common = common_prefix(reference.text, other.text)
+    place, begin = _token_at(reference, common)
     there, rest = _at(reference, place), other.text[begin:]
     if not there or ours is None:
-        return Departure("unknown", shared, "characters")
+        return Departure("unknown", common, "characters")
     # The end token has no text: it was taken where nothing is left, and only there.
     taken = [a for a in there if a[0] != ours[place] and a[1] is not None and _begins(rest, a[1])]
-    return _graded(shared, "characters", there, _gap(there, ours[place], taken), near_tie_nats)
+    return _graded(common, "characters", there, _gap(there, ours[place], taken), near_tie_nats)
 
 
 def usual(departures: Sequence[Departure]) -> Kind:
@@ -65,12 +65,15 @@ def usual(departures: Sequence[Departure]) -> Kind:
     return max(KINDS, key=lambda kind: counts[kind])
 
 
-def _shared(one: Sequence[object], other: Sequence[object]) -> int:
+def common_prefix(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return how many items two sequences have in common from their beginning."""
+    if one == other:
+        return len(one)
     pairs = zip(one, other, strict=False)
     return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def _at(said: Said, place: int) -> tuple[Alternative, ...]:
+def _at(said: Said, place: int) -> Sequence[Alternative]:
     places = said.alternatives or ()
     return places[place] if 0 <= place < len(places) else ()
 

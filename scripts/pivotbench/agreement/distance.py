@@ -17,13 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from statistics import fmean
 
-from pivotbench.agreement.reading import Followed, Said
+from pivotbench.agreement.departures import common_prefix
+from pivotbench.agreement.reading import LEAST_NATS, Level, Said
 
-# Below this, a token is as good as impossible (2e-9), and differences are of no consequence.
-LEAST_NATS = -20.0
 # Fewer tokens in common say nothing: they may all be sure ones, or all doubtful.
 ANSWER_TOKENS_LEAST = 16
 
@@ -37,21 +35,18 @@ class Distance:
     farthest: str
 
 
-def distance(
-    reference: Mapping[str, Sequence[Followed]], other: Mapping[str, Sequence[Followed]]
-) -> Distance | None:
+def distance(reference: Mapping[str, Level], other: Mapping[str, Level]) -> Distance | None:
     """Return the distance over the continuations that both followed; None where there is none.
 
-    For each token the mean over a configuration's launches is taken first: what a relaunch changes is no
-    difference between configurations. Where one of the two is only known to be at most so likely, the
+    Where one of the two is only known to be at most so likely, the
     difference counts as far as it is sure, so the figure errs on the low side.
     """
     differences: dict[str, list[float]] = {}
     for name in reference.keys() & other.keys():
-        (ours, our_bounds), (theirs, their_bounds) = _mean(reference[name]), _mean(other[name])
+        ours, theirs = reference[name], other[name]
         differences[name] = [
-            _difference(a, b, place in our_bounds, place in their_bounds)
-            for place, (a, b) in enumerate(zip(ours, theirs, strict=False))
+            _difference(a, b, place in ours.at_most, place in theirs.at_most)
+            for place, (a, b) in enumerate(zip(ours.logprobs, theirs.logprobs, strict=False))
         ]
     every = [d for values in differences.values() for d in values]
     if not every:
@@ -72,23 +67,14 @@ def answer_distance(
         ours, theirs = reference[ask][0], other[ask][0]
         if None in (ours.token_ids, ours.logprobs, theirs.token_ids, theirs.logprobs):
             continue
-        tokens = zip(ours.token_ids or (), theirs.token_ids or (), strict=False)
-        values = zip(ours.logprobs or (), theirs.logprobs or (), strict=False)
-        same = takewhile(lambda pair: pair[0][0] == pair[0][1], zip(tokens, values, strict=False))
-        differences[ask] = [abs(max(a, LEAST_NATS) - max(b, LEAST_NATS)) for _, (a, b) in same]
+        values = list(zip(ours.logprobs or (), theirs.logprobs or (), strict=False))
+        same = common_prefix(ours.token_ids or (), theirs.token_ids or ())
+        differences[ask] = [abs(max(a, LEAST_NATS) - max(b, LEAST_NATS)) for a, b in values[:same]]
     every = [d for values_ in differences.values() for d in values_]
     if len(every) < ANSWER_TOKENS_LEAST:
         return None
     farthest = max(sorted(differences), key=lambda ask: fmean(differences[ask] or [0.0]))
     return Distance(fmean(every), len(every), farthest)
-
-
-def _mean(launches: Sequence[Followed]) -> tuple[list[float], frozenset[int]]:
-    values = [
-        fmean([max(value, LEAST_NATS) for value in place])
-        for place in zip(*(launch.logprobs for launch in launches), strict=False)
-    ]
-    return values, frozenset().union(*(launch.at_most for launch in launches))
 
 
 def _difference(one: float, other: float, one_at_most: bool, other_at_most: bool) -> float:

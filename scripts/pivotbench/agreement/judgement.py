@@ -57,7 +57,7 @@ def hold(witness: Witness, reference: Witness, near_tie_nats: float) -> Held:
         witness=witness,
         reference=reference,
         departures=departures,
-        distance=distance(reference.followed, witness.followed),
+        distance=distance(reference.levels, witness.levels),
         answer_distance=answer_distance(reference.answers, witness.answers),
         failed=() if excused else failed,
         excused=excused,

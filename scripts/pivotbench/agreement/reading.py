@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import fsum
 from typing import Any, Literal
 
 from pivotbench.engines.base import Alternative
 from pivotbench.evidence import CellFiles
 
 Problem = Literal["garbage", "wrong_answer"]
+# Below this, a token is as good as impossible (2e-9), and differences are of no consequence.
+LEAST_NATS = -20.0
 
 
 @dataclass(frozen=True)
@@ -23,11 +26,11 @@ class Said:
     """
 
     text: str
-    token_ids: tuple[int, ...] | None
-    alternatives: tuple[tuple[Alternative, ...], ...] | None
+    token_ids: Sequence[int] | None
+    alternatives: Sequence[Sequence[Alternative]] | None
     problem: Problem | None
     signs: str
-    logprobs: tuple[float, ...] | None = None
+    logprobs: Sequence[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,24 @@ class Followed:
     text: str
     logprobs: tuple[float, ...]
     at_most: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Level:
+    """The log probabilities of one continuation, token by token in the mean over launches.
+
+    What a relaunch changes is no difference between configurations. ``at_most``: the places of mere bounds.
+    """
+
+    logprobs: Sequence[float]
+    at_most: frozenset[int]
+
+    @classmethod
+    def of(cls, launches: Sequence[Followed]) -> Level:
+        """Return the level of one configuration's launches, at least one."""
+        places = zip(*(launch.logprobs for launch in launches), strict=False)
+        means = [fsum([max(value, LEAST_NATS) for value in place]) / len(place) for place in places]
+        return cls(means, frozenset().union(*(launch.at_most for launch in launches)))
 
 
 @dataclass(frozen=True)
@@ -63,6 +84,11 @@ class Witness:
             if counted.total() * 2 > len(answers):
                 found[ask] = counted.most_common(1)[0][0]
         return found
+
+    @cached_property
+    def levels(self) -> dict[str, Level]:
+        """The level of each continuation, by id."""
+        return {name: Level.of(launches) for name, launches in self.followed.items()}
 
     def failing(self, ask: str) -> Said:
         """Return the first answer to a failed prompt that shows its problem."""
@@ -117,14 +143,12 @@ def _said(answer: Mapping[str, Any], expectation: Mapping[str, Any] | None) -> S
         problem, signs = "garbage", ", ".join(suspect)
     elif expectation is not None and answer["met"] is False:
         problem, signs = "wrong_answer", f"{expectation['kind']} {expectation['value']!r}"
-    ids, alternatives, logprobs = (answer.get(key) for key in ("token_ids", "alternatives", "logprobs"))
+    logprobs = answer.get("logprobs")
     return Said(
         text=answer["text"],
-        token_ids=None if ids is None else tuple(ids),
-        alternatives=None
-        if alternatives is None
-        else tuple(tuple(map(tuple, place)) for place in alternatives),
+        token_ids=answer.get("token_ids"),
+        alternatives=answer.get("alternatives"),
         problem=problem,
         signs=signs,
-        logprobs=None if logprobs is None or None in logprobs else tuple(logprobs),
+        logprobs=None if logprobs is None or None in logprobs else logprobs,
     )

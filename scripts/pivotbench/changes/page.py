@@ -10,7 +10,8 @@ from pivotbench.changes.changelog import flag_groups
 from pivotbench.changes.story import facts, notes, story
 from pivotbench.changes.summary import HEADINGS
 from pivotbench.charts.changes import change_charts
-from pivotbench.charts.hues import plain_name
+from pivotbench.charts.field import plain_name
+from pivotbench.charts.layout import specifications
 from pivotbench.figures import percent_interval
 from pivotbench.files import write_text
 from pivotbench.report.shell import page
@@ -45,7 +46,7 @@ def render(comparison: Row) -> str:
         command=new["launch_command"],
         sections="changes",
         parts=PARTS,
-        charts=change_charts(comparison),
+        charts=specifications(change_charts(comparison)),
         names=list(dict.fromkeys(plain_name(row["configuration"]) for row in comparison["configurations"])),
         elsewhere="the tables hold their figures",
         made_of=MADE_OF,

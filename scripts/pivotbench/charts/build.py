@@ -10,12 +10,13 @@ import pandas as pd
 from altair.utils.schemapi import debug_mode
 
 from pivotbench.charts.energy import energy_chart
+from pivotbench.charts.field import fields
 from pivotbench.charts.frontier import frontier_chart
 from pivotbench.charts.hardware import hardware_chart
 from pivotbench.charts.hues import Hues
 from pivotbench.charts.launch import launch_chart
 from pivotbench.charts.question import Question
-from pivotbench.charts.ranking import fields, ranking_chart
+from pivotbench.charts.ranking import ranking_chart
 from pivotbench.charts.speculation import speculation_chart
 from pivotbench.charts.stability import stability_chart
 from pivotbench.evidence import CellFiles

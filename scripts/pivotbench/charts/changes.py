@@ -7,7 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
+from pivotbench.charts.field import plain_name
+from pivotbench.charts.hues import OTHERS, Hues, focus_opacity
 from pivotbench.charts.layout import (
     MOST_ROWS,
     PANEL_HEIGHT,

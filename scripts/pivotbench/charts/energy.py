@@ -8,7 +8,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from pivotbench.charts.hues import Hues, focus_opacity, plain_name
+from pivotbench.charts.field import plain_name
+from pivotbench.charts.hues import Hues, focus_opacity
 from pivotbench.charts.layout import MOST_ROWS, WIDTH, Figures, described, inline, row_height
 from pivotbench.charts.question import Question
 from pivotbench.figures import NO_BREAK, number

@@ -9,7 +9,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
+from pivotbench.charts.crowd import drawn, note
+from pivotbench.charts.field import plain_name
+from pivotbench.charts.hues import OTHERS, Hues, focus_opacity
 from pivotbench.charts.layout import PANEL_HEIGHT, Figures, described, inline, panel_width
 from pivotbench.figures import names, number
 
@@ -76,6 +78,8 @@ def frontier_chart(decision: Decision, measurements: pd.DataFrame, hues: Hues) -
         return None
     keys = ("configuration", "workload", "concurrency")
     front = {tuple(row[key] for key in keys) for row in decision["pareto"]}
+    every = frozenset(points["name"])
+    shown = drawn(decision, hues, every, also=(name for name, _, _ in front))
     rows = [
         {
             "name": row["name"],
@@ -86,7 +90,7 @@ def frontier_chart(decision: Decision, measurements: pd.DataFrame, hues: Hues) -
             "latency_ms": round(row["latency_ms"], 4),
             "front": (row["name"], row["workload"], row["concurrency"]) in front,
         }
-        for row in points.to_dict("records")
+        for row in points[points["name"].isin(shown)].to_dict("records")
     ]
     rows.sort(key=lambda row: row["series"] != OTHERS)  # later ones are drawn over earlier ones
     panels = points["workload"].nunique()
@@ -106,13 +110,13 @@ def frontier_chart(decision: Decision, measurements: pd.DataFrame, hues: Hues) -
     layers = alt.layer(
         base.transform_filter("datum.front").mark_line(style="front").encode(order=alt.Order("latency_ms:Q")),
         base.mark_line(strokeWidth=2).encode(
-            color=hues.color(points["name"]),
+            color=hues.color(every),
             detail="name:N",
             order="streams:Q",
             opacity=focus_opacity(0.85, others=0.2),
         ),
         base.mark_point(filled=True, size=80).encode(
-            color=hues.color(points["name"]),
+            color=hues.color(every),
             opacity=focus_opacity(others=0.35),
             tooltip=[
                 alt.Tooltip("name:N", title="Configuration"),
@@ -132,7 +136,8 @@ def frontier_chart(decision: Decision, measurements: pd.DataFrame, hues: Hues) -
         "Up and to the left is better. Lines join the concurrencies of one configuration; "
         "the wide pale line is the Pareto line: points whose means none beats in both, with their streams."
     )
-    return described(chart, finding(decision), caption, hues.legend(points["name"]), figures(points, front))
+    caption += note(shown, every, also="those on the Pareto line")
+    return described(chart, finding(decision), caption, hues.legend(every), figures(points, front))
 
 
 def figures(points: pd.DataFrame, front: Collection[tuple[Any, ...]]) -> Figures:

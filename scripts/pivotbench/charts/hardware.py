@@ -9,7 +9,9 @@ from typing import Any
 
 import altair as alt
 
-from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
+from pivotbench.charts.crowd import drawn, note
+from pivotbench.charts.field import plain_name
+from pivotbench.charts.hues import OTHERS, Hues, focus_opacity
 from pivotbench.charts.layout import WIDTH, described, inline
 from pivotbench.charts.question import Question, of_metric
 from pivotbench.charts.stability import minutes_into_campaign
@@ -105,9 +107,12 @@ def hardware_chart(
 ) -> alt.TopLevelMixin | None:
     """Return the strips of what was told, one below the other, or None where nothing was."""
     question = Question.of(decision)
-    rows = readings(decision["metric"], cells, hues)
-    if not rows:
+    read = readings(decision["metric"], cells, hues)
+    if not read:
         return None
+    every = frozenset(row["name"] for row in read)
+    shown = drawn(decision, hues, every, also=(row["name"] for row in read if row["throttled"]))
+    rows = [row for row in read if row["name"] in shown]
     titles = [quantity.title for quantity in [*GPU, *HOST]]
     there = [title for title in titles if any(row["quantity"] == title for row in rows)]
     x = alt.X(
@@ -145,4 +150,5 @@ def hardware_chart(
         f"A point is the mean of one round {question.load}, a line from the least to the most that was read "
         "meanwhile."
     )
-    return described(chart, finding(rows), caption, hues.legend(row["name"] for row in rows))
+    caption += note(shown, every, also="those whose clocks were throttled")
+    return described(chart, finding(read), caption, hues.legend(row["name"] for row in rows))

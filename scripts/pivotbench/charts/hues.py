@@ -8,16 +8,12 @@ from typing import Any
 
 import altair as alt
 
+from pivotbench.charts.field import plain_name
 from pivotbench.charts.layout import Entry
 from pivotbench.charts.theme import LIGHT
 
 OTHERS = "others"
 SPECULATIVE_PLACES = 3
-
-
-def plain_name(configuration: str) -> str:
-    """Return the name a configuration goes by: ``<base>+none`` is the base itself, relaunched."""
-    return configuration.removesuffix("+none")
 
 
 @dataclass(frozen=True)

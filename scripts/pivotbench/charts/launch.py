@@ -7,7 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from pivotbench.charts.hues import focus_opacity, plain_name
+from pivotbench.charts.field import plain_name
+from pivotbench.charts.hues import focus_opacity
 from pivotbench.charts.layout import MOST_ROWS, WIDTH, Entry, Figures, described, inline, row_height
 from pivotbench.charts.theme import LIGHT
 from pivotbench.evidence import CellFiles

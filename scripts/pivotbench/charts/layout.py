@@ -5,9 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
+from pivotbench.charts.page import Spec
+
+if TYPE_CHECKING:
+    import altair as alt
 
 WIDTH = 680
 PANEL_HEIGHT = 280
@@ -18,6 +21,8 @@ MOST_ROWS = 40
 
 def inline(rows: Iterable[Mapping[str, Any]]) -> alt.InlineData:
     """Return rows as a chart's data. They stand in a tuple: Altair copies lists whenever it joins charts."""
+    import altair as alt
+
     return alt.InlineData(values=tuple(rows))
 
 
@@ -62,14 +67,23 @@ def described(
     there is no room for words beside points. Finding, caption, legend and table are also in ``usermeta``,
     for pages that set them in their own type.
     """
+    import altair as alt
+
     titled = chart.properties(
         title=alt.TitleParams(text=textwrap.wrap(finding, 76), subtitle=textwrap.wrap(caption, 108)),
         description=f"{finding}. {caption}",
-        usermeta={
-            "finding": finding,
-            "caption": caption,
-            "legend": [asdict(entry) for entry in legend],
-            "table": asdict(table),
-        },
     )
-    return titled.add_params(alt.param(name="focus", value=""), alt.param(name="narrow", value=False))
+    told = titled.add_params(alt.param(name="focus", value=""), alt.param(name="narrow", value=False))
+    # Set at the end: as a property Altair would copy and check all rows of the table.
+    told.usermeta = {
+        "finding": finding,
+        "caption": caption,
+        "legend": [asdict(entry) for entry in legend],
+        "table": {"headings": table.headings, "rows": table.rows},
+    }
+    return told
+
+
+def specifications(charts: Mapping[str, alt.TopLevelMixin]) -> dict[str, Spec]:
+    """Return charts as JSON values, by name."""
+    return {name: chart.to_dict(validate=False) for name, chart in charts.items()}

@@ -1,21 +1,32 @@
-"""Charts as files: interactive HTML without any address in it, SVG for slides, PNG for everything else."""
+"""Charts as files: interactive HTML without any address in it, SVG for slides, PNG for everything else.
+
+Beside them lies the specification that they were drawn from, which the report draws them from again.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import vl_convert
 from markupsafe import escape
 
 from pivotbench.charts.layout import WIDTH
-from pivotbench.charts.page import chart_page
+from pivotbench.charts.page import Spec, chart_page
 from pivotbench.charts.theme import EXPORT_FONT, LIGHT, config
-from pivotbench.files import write_bytes, write_text
+from pivotbench.errors import UserError
+from pivotbench.files import read_json, write_bytes, write_text
 
+Draw = Callable[[Sequence[str], Path, str], None]  # names, folder, source line
+SCRIPT = Path(__file__).resolve().parents[2] / "draw.py"
+SUFFIXES = (".html", ".svg", ".png", ".json")
 PNG_SCALE = 2
 LEGEND_PIXELS_PER_LETTER = 7
 LEGEND_SYMBOL_PIXELS = 40
@@ -26,23 +37,60 @@ OPACITY = re.compile(r'<path [^>]* opacity="[^>]*>')
 SIZE = re.compile(r'width="(?P<width>[\d.]+)" height="(?P<height>[\d.]+)" viewBox="[^"]*">')
 
 
-def write_charts(charts: Mapping[str, alt.TopLevelMixin], folder: Path, source: str) -> None:
-    """Write ``<name>.html``, ``.svg`` and ``.png`` of each chart into ``folder``; pictures are on white.
+def write_charts(
+    charts: Mapping[str, Spec], folder: Path, source: str, meanwhile: Draw | None = None
+) -> None:
+    """Write ``<name>.html``, ``.svg``, ``.png`` and ``.json`` (Vega-Lite) of each chart into ``folder``.
 
-    ``source``: the line under each of them, see source_line. Files of charts that no longer
-    exist are removed.
+    Pictures are on white. ``source``: the line under each of them, see source_line. ``meanwhile`` has half of
+    them drawn elsewhere, see two_drawing. Files of charts that no longer exist are removed.
     """
-    for name, chart in charts.items():
-        spec = chart.to_dict(validate=False)
+    for name, spec in charts.items():
+        write_text(folder / f"{name}.json", json.dumps(spec, allow_nan=False))
+    names, half = [*charts], (len(charts) + 1) // 2
+    if meanwhile is not None:
+        meanwhile(names[half:], folder, source)
+        names = names[:half]
+    draw(names, folder, source)
+    for stale in folder.glob("*.*"):
+        if stale.suffix in SUFFIXES and stale.stem not in charts:
+            stale.unlink()
+
+
+@contextmanager
+def two_drawing() -> Iterator[Draw]:
+    """Start another process that draws, and Vega in both while stage files are still read.
+
+    What it gives draws elsewhere, at once; all is drawn at the end. Raises UserError where it is not.
+    """
+    threading.Thread(target=start_vega).start()
+    with subprocess.Popen([sys.executable, str(SCRIPT)], stdin=subprocess.PIPE, text=True) as other:
+        assert other.stdin is not None
+        asked = other.stdin
+
+        def meanwhile(names: Sequence[str], folder: Path, source: str) -> None:
+            print(json.dumps([names, str(folder), source]), file=asked, flush=True)
+
+        yield meanwhile
+    if other.returncode:
+        raise UserError("not all charts could be drawn")
+
+
+def start_vega() -> None:
+    """Load Vega, which a process otherwise does for its first chart; it takes half a second."""
+    vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"})
+
+
+def draw(names: Sequence[str], folder: Path, source: str) -> None:
+    """Write HTML, SVG and PNG of charts whose specifications lie in ``folder``."""
+    for name in names:
+        spec: Spec = read_json(folder / f"{name}.json")
         look = {**config(LIGHT), "background": LIGHT.background, "padding": PADDING}
         look["legend"] = {**look["legend"], "columns": legend_columns(spec["usermeta"]["legend"])}
         svg = with_source(plain_opacity(vl_convert.vegalite_to_svg(spec, config=look)), source)
         write_text(folder / f"{name}.html", chart_page(name, spec, source))
         write_text(folder / f"{name}.svg", svg)
         write_bytes(folder / f"{name}.png", vl_convert.svg_to_png(svg, scale=PNG_SCALE))
-    for stale in folder.glob("*.*"):
-        if stale.suffix in (".html", ".svg", ".png") and stale.stem not in charts:
-            stale.unlink()
 
 
 def plain_opacity(svg: str) -> str:

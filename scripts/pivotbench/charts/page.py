@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -23,6 +22,8 @@ from pivotbench.machine.cache import cache_folder
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 VEGA_LITE_VERSION = "6.4"
+# A Vega-Lite specification as JSON values; finding, caption, legend and table are in its usermeta.
+Spec = dict[str, Any]
 
 
 @cache
@@ -34,6 +35,8 @@ def vega() -> str:
     kept = cache_folder() / "vega" / f"{version('vl-convert-python')}-{VEGA_LITE_VERSION}.js"
     with suppress(OSError):
         return kept.read_text(encoding="utf-8")
+    import vl_convert
+
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE_VERSION)
     with suppress(OSError):
         write_text(kept, bundle)
@@ -48,9 +51,9 @@ def inert_json(value: Any) -> Markup:
     return Markup(text)
 
 
-def figure_spec(spec: dict[str, Any]) -> dict[str, Any]:
+def figure_spec(spec: Spec) -> Spec:
     """Return a specification for a page that sets title and legend itself, in HTML."""
-    plain: dict[str, Any] = without_legends({k: v for k, v in spec.items() if k not in ("title", "config")})
+    plain: Spec = without_legends({k: v for k, v in spec.items() if k not in ("title", "config")})
     return plain
 
 
@@ -123,7 +126,7 @@ def text_of(template: str) -> str:
     return (TEMPLATES / template).read_text(encoding="utf-8")
 
 
-def chart_page(name: str, spec: dict[str, Any], source: str) -> str:
+def chart_page(name: str, spec: Spec, source: str) -> str:
     """Return one chart as a page of its own, with the line that says where it comes from."""
     scripts = {"vega": vega(), "behaviour": text_of("charts.js")}
     return (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from pivotbench.figures import count, names
 from pivotbench.latency_limits import Goodput
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def of_metric(metric: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
 
 def metric_rounds(decision: Mapping[str, Any]) -> pd.DataFrame:
     """Return one row a ranked configuration and round: phase, configuration, round, tok_s of the metric."""
+    import pandas as pd
+
     rows = [
         {"phase": row["phase"], "configuration": row["configuration"], **each}
         for row in decision["ranking"]

@@ -10,7 +10,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pivotbench.charts.hues import OTHERS, Hues, focus_opacity, plain_name
+from pivotbench.charts.crowd import drawn, note
+from pivotbench.charts.field import plain_name
+from pivotbench.charts.hues import OTHERS, Hues, focus_opacity
 from pivotbench.charts.layout import WIDTH, Figures, described, inline
 from pivotbench.charts.question import Question, metric_rounds
 from pivotbench.evidence import CellFiles
@@ -19,6 +21,7 @@ from pivotbench.figures import count, percent
 CELL = ["phase", "configuration", "round"]
 LOAD = ["workload", "concurrency", "rate_per_second"]
 MOST_WINDOWS = 3000
+FARTHEST = 20  # configurations that are drawn for it, of a crowd
 
 
 def deviations(samples: pd.DataFrame) -> pd.DataFrame:
@@ -101,18 +104,14 @@ def stability_chart(
     kept = list(cells)
     begun, offsets = minutes_into_campaign(kept), window_offsets(kept)
     timed = len(begun) > 0
-
-    def minute(row: Mapping[Any, Any]) -> float:
-        if not timed:
-            return float(row["round"])
-        cell = (row["phase"], row["configuration"], row["round"])
-        load = (None if pd.isna(row[key]) else row[key] for key in LOAD)
-        offset = offsets.get((*cell, *load, row["window"]), 0.0)
-        return begun.get(cell, 0.0) + offset / 60
-
     table = deviations(samples)[[*CELL, *LOAD, "window", "deviation"]]
-    table = table.assign(at=[minute(row) for row in table.to_dict("records")])
-    shown = len(table) <= MOST_WINDOWS
+    places = table[[*CELL, *LOAD, "window"]].astype(object).where(table.notna(), None)
+    at = [
+        begun.get(place[:3], 0.0) + offsets.get(place, 0.0) / 60 if timed else float(place[2])
+        for place in places.itertuples(index=False, name=None)
+    ]
+    table = table.assign(at=at)
+    small = len(table) <= MOST_WINDOWS
     windows = [
         {
             "name": plain_name(row["configuration"]),
@@ -122,7 +121,7 @@ def stability_chart(
             "at": round(row["at"], 3),
             "deviation": round(row["deviation"], 5),
         }
-        for row in (table.to_dict("records") if shown else ())
+        for row in (table.to_dict("records") if small else ())
     ]
     rounds = [
         {
@@ -135,8 +134,15 @@ def stability_chart(
         }
         for row in table.groupby(CELL, as_index=False)[["deviation", "at"]].mean().to_dict("records")
     ]
-    for points in (windows, rounds):
-        points.sort(key=lambda row: row["series"] != OTHERS)  # later ones are drawn over earlier ones
+    told = figures(rounds)
+    every = frozenset(row["name"] for row in rounds)
+    farthest = dict.fromkeys(r["name"] for r in sorted(rounds, key=lambda r: -abs(r["deviation"])))
+    shown = drawn(decision, hues, every, also=list(farthest)[:FARTHEST])
+    windows, rounds = (
+        # Later ones are drawn over earlier ones.
+        sorted((r for r in points if r["name"] in shown), key=lambda r: r["series"] != OTHERS)
+        for points in (windows, rounds)
+    )
     reach = 1.12 * max([question.margin, *(abs(row["deviation"]) for row in [*windows, *rounds])])
     y = alt.Y(
         "deviation:Q",
@@ -173,13 +179,14 @@ def stability_chart(
             x=x, y=y, color=series, opacity=focus_opacity(others=0.5), tooltip=sample_tooltip(window=False)
         ),
     ).properties(width=WIDTH, height=260)
-    small = "small ones its time windows" if shown else "its time windows are too many to draw"
+    inside = "small ones its time windows" if small else "its time windows are too many to draw"
     caption = (
-        f"Large points are rounds (one relaunch each), {small}, each against the mean of its configuration. "
+        f"Large points are rounds (one relaunch each), {inside}, each against the mean of its configuration. "
         f"Shaded: the equivalence margin, ±{percent(question.margin)}."
     )
+    caption += note(shown, every, also=f"the {FARTHEST} that moved most")
     found = finding(samples, metric_rounds(decision), question.margin)
-    return described(chart, found, caption, hues.legend(row["name"] for row in rounds), figures(rounds))
+    return described(chart, found, caption, hues.legend(row["name"] for row in rounds), told)
 
 
 def figures(rounds: Sequence[Mapping[str, Any]]) -> Figures:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from pivotbench.decision.fairness import Serving, environments_differ
 from pivotbench.decision.spending import Risk
 from pivotbench.decision.statistics import (
+    NEGLIGIBLE,
     Difference,
     Fit,
     Interval,
@@ -55,6 +57,25 @@ class Yardstick:
     margin: float
     best: str | None = None
     prior_sd: float | None = None
+
+    @cached_property
+    def reach(self) -> float:
+        """How far apart (log scale) two fitted means may lie and still be shown to be equivalent.
+
+        It is the margin less half of the narrowest interval that a pair may have; negative where the
+        launches are too few or too noisy for any pair.
+        """
+        noise = self.fit.noise
+        if noise is None:
+            return -math.inf
+        most = max(map(len, self.fit.used.values()), default=0)
+        halves = [
+            Difference(0.0, 1 / fewer + 1 / most, fewer).half(
+                noise, max(self.risk.equivalence(fewer, to_best=to_best) for to_best in (True, False))
+            )
+            for fewer in range(2, most + 1)
+        ]
+        return math.log1p(self.margin) - min(halves, default=math.inf) + NEGLIGIBLE
 
 
 @dataclass(frozen=True)

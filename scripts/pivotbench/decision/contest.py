@@ -25,7 +25,6 @@ from pivotbench.decision.loads.goodput import goodput_values
 from pivotbench.decision.metric import metric_values
 from pivotbench.decision.spending import Risk
 from pivotbench.decision.statistics import (
-    NEGLIGIBLE,
     Noise,
     chance_above_margin,
     chances_to_settle,
@@ -128,10 +127,10 @@ class Contest:
     def equivalent(self, a: str, b: str) -> bool:
         """Return whether the verdict on two ranked ones is equivalent, for nearly nothing where it is not.
 
-        An interval holds its estimate, so estimates farther apart than the margin need no interval.
+        An interval holds its estimate in its middle, so estimates farther apart than the margin leaves beside
+        the narrowest need no interval.
         """
-        apart = abs(math.log(self.mean(a) / self.mean(b)))
-        if apart > math.log1p(self.by.margin) + NEGLIGIBLE:
+        if abs(self.by.fit.log_ratio(a, b)) > self.by.reach:
             return False
         one, other = self.subjects[a], self.subjects[b]
         return judge(one, other, self.by).verdict == "equivalent" and self.verdict(a, b) == "equivalent"
@@ -182,10 +181,15 @@ class Contest:
 
 
 def contest(
-    rules: DecisionRules, phase: str, cells: Iterable[CellFiles], prior_sd: float | None = None
+    rules: DecisionRules,
+    phase: str,
+    cells: Sequence[CellFiles],
+    prior_sd: float | None = None,
+    measurements: Sequence[Mapping[str, Any]] | None = None,
 ) -> Contest:
     """Return the state of ``phase`` from its cells; those of other phases are ignored.
 
+    ``measurements``: the rows of the cells, where they are at hand.
     The risk of a false verdict is divided over the ranked configurations as spending.Risk says.
     """
     cells = [c for c in cells if c.phase == phase]
@@ -199,7 +203,8 @@ def contest(
     working_cells = [c for c in cells if c.configuration in own]
     for cell in working_cells:
         own[cell.configuration].append(cell)
-    table = rows(working_cells)
+    found = rows(working_cells) if measurements is None else measurements
+    table = [row for row in found if row["phase"] == phase and row["configuration"] in own]
     hardware, environments = conditions(table), undeclared(cells, rules.version_of, gpus=rules.gpus)
     if rules.goodput is not None:
         values = goodput_values(rules.goodput, rules.metric_weights, working_cells)

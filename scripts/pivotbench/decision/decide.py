@@ -35,10 +35,11 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
     ``races``: all race files of the study, both phases. Only cells that a race asked for are evidence;
     a phase without races contributes nothing. Raises pydantic.ValidationError for a bug of ours.
     """
-    cells = list(cells)
-    backends, speculative = (_state(rules, phase, races, cells) for phase in ("backends", "speculative"))
     used = _evidence(races, cells)
     table = rows(used)
+    backends, speculative = (
+        contest(rules, phase, used, prior_sd(phase, races), table) for phase in ("backends", "speculative")
+    )
     base = _base(rules, races, speculative)
     reference = baseline(speculative.alive)
     judged = _judged(speculative, reference)
@@ -93,7 +94,7 @@ def decide(rules: DecisionRules, races: Sequence[Race], cells: Iterable[CellFile
     )
 
 
-def _evidence(races: Sequence[Race], cells: Sequence[CellFiles]) -> list[CellFiles]:
+def _evidence(races: Sequence[Race], cells: Iterable[CellFiles]) -> list[CellFiles]:
     """The cells that the last race of each phase names."""
     last = {race["phase"]: race for race in sorted(races, key=lambda r: int(r["round"]))}
     named = {
@@ -113,10 +114,6 @@ def _rounds_of(cells: Sequence[CellFiles]) -> list[dict[str, Any]]:
         {"phase": phase, "configuration": name, "rounds": sorted(rounds[phase, name])}
         for phase, name in sorted(rounds)
     ]
-
-
-def _state(rules: DecisionRules, phase: str, races: Sequence[Race], cells: Sequence[CellFiles]) -> Contest:
-    return contest(rules, phase, _evidence(races, cells), prior_sd(phase, races))
 
 
 def _healthy(state: Contest) -> list[tuple[str, str]]:

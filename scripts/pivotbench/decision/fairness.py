@@ -65,12 +65,12 @@ def demand_of(rows: Iterable[Row], workloads: Iterable[str], concurrency: int | 
     Without a concurrency it is the largest load that was measured: at a rate, the most requests in flight.
     """
     wanted = frozenset(workloads)
-    sent = [(_at_once(row), row) for row in rows if row["workload"] in wanted]
-    most = concurrency or max((at_once for at_once, _ in sent), default=1)
+    sent = [row for row in rows if row["workload"] in wanted]
+    most = concurrency or max(map(_at_once, sent), default=1)
     lengths = [
         (row["prompt_tokens"] + row["output_tokens"]) / row["requests"]
-        for at_once, row in sent
-        if at_once == most
+        for row in sent
+        if _at_once(row) == most
         and row["prompt_tokens"] is not None
         and row["output_tokens"] is not None
         and row["requests"]

@@ -76,9 +76,13 @@ class Difference:
         """The ratio itself."""
         return math.exp(self.log)
 
+    def half(self, noise: Noise, error: float) -> float:
+        """Return half the width, on the log scale, of the interval that ``interval`` returns."""
+        return t_quantile(1 - error, noise.df) * noise.sd * math.sqrt(self.factor)
+
     def interval(self, noise: Noise, error: float) -> Interval:
         """Return the interval that errs with probability ``error`` at each of its ends (Student's t)."""
-        half = t_quantile(1 - error, noise.df) * noise.sd * math.sqrt(self.factor)
+        half = self.half(noise, error)
         return Interval(math.exp(self.log - half), math.exp(min(self.log + half, LARGEST)))
 
 
@@ -103,6 +107,10 @@ class Fit:
         """Return a configuration's mean at the average round of the phase."""
         return math.exp(self._log_means[name])
 
+    def log_ratio(self, a: str, b: str) -> float:
+        """Return log a - log b of two fitted means."""
+        return self._log_means[a] - self._log_means[b]
+
     def difference(self, a: str, b: str) -> Difference | None:
         """Return log a - log b; None where no chain of shared rounds connects the two, or one is not fitted.
 
@@ -115,13 +123,13 @@ class Fit:
             return None
         n_a, n_b = len(self.used[a]), len(self.used[b])
         if self.used[a].keys() == self.used[b].keys():
-            return Difference(self._log_means[a] - self._log_means[b], 1 / n_a + 1 / n_b, n_a)
+            return Difference(self.log_ratio(a, b), 1 / n_a + 1 / n_b, n_a)
         apart = np.array([self._share(a, r) - self._share(b, r) for r in self._order])
         through = self._spread @ apart
         if np.abs(self._information @ through - apart).max(initial=0) > 1e-6:
             return None
         factor = 1 / n_a + 1 / n_b + float(apart @ through)
-        return Difference(self._log_means[a] - self._log_means[b], factor, min(n_a, n_b))
+        return Difference(self.log_ratio(a, b), factor, min(n_a, n_b))
 
     def _share(self, name: str, round_: int) -> float:
         return 1 / len(self.used[name]) if round_ in self.used[name] else 0.0

@@ -4,50 +4,94 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
+from pivotbench.charts.page import Spec
 from pivotbench.errors import UserError
-from pivotbench.evidence import CellFiles, evidence_folders, read_cells
+from pivotbench.evidence import MEASURED, CellFiles, StageFile, evidence_folders, read_cells
 from pivotbench.files import read_json
 from pivotbench.raw_files import altered
 from pivotbench.results import DECISION_SCHEMA
+from pivotbench.stage_files import read_stage
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """A decision with the samples and the stage files it rests on.
+class ChartInputs:
+    """A decision with the samples it rests on, and what was measured where (evidence.MEASURED)."""
+
+    decision: dict[str, Any]
+    measurements: pd.DataFrame
+    cells: list[CellFiles]
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """A decision with its charts' specifications and the stage files it rests on.
 
     ``altered``: a line for each raw file that is not the one its stage wrote.
     """
 
     decision: dict[str, Any]
-    measurements: pd.DataFrame
+    charts: dict[str, Spec]
     cells: list[CellFiles]
     altered: list[str]
 
 
-def read_inputs(results: Path) -> Inputs:
+def read_chart_inputs(results: Path) -> ChartInputs:
     """Read ``results/<study>``; raises UserError where it is not decided yet, or by another version."""
-    decision, measurements = results / "decision.json", results / "measurements.parquet"
-    for needed in (decision, measurements):
-        if not needed.is_file():
-            raise UserError(f"{needed}: missing; run `snakemake --cores 1 {needed}` first")
-    decided = read_json(decision)
+    decision, path = _decision(results), _there(results / "measurements.parquet")
+    import pandas as pd
+
+    try:
+        table = pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read ({error}); remove it and run again") from None
+    return ChartInputs(decision, table, read_cells(evidence_folders(results, decision), stages=MEASURED))
+
+
+def read_report_inputs(results: Path) -> ReportInputs:
+    """Read ``results/<study>``; raises UserError where it is not decided, or its charts are not drawn."""
+    decision = _decision(results)
+    charts = _charts(_there(results / "charts"))
+    folders = evidence_folders(results, decision)
+    cells = read_cells(folders, _without_answers)
+    return ReportInputs(decision, charts, cells, _altered(folders, cells))
+
+
+def _there(path: Path) -> Path:
+    if not path.exists():
+        raise UserError(f"{path}: missing; run `snakemake --cores 1 {path}` first")
+    return path
+
+
+def _decision(results: Path) -> dict[str, Any]:
+    path = _there(results / "decision.json")
+    decided: dict[str, Any] = read_json(path)
     schema = decided.get("schema") if isinstance(decided, dict) else None
     if schema != DECISION_SCHEMA:
         raise UserError(
-            f"{decision}: written by another version ({schema}, not {DECISION_SCHEMA}); "
-            "remove it and run again"
+            f"{path}: written by another version ({schema}, not {DECISION_SCHEMA}); remove it and run again"
         )
-    folders = evidence_folders(results, decided)
-    cells = read_cells(folders)
+    return decided
+
+
+def _charts(folder: Path) -> dict[str, Spec]:
+    """The specification of each chart by name; those of an earlier version have none beside them."""
     try:
-        table = pd.read_parquet(measurements)
+        return {page.stem: read_json(page.with_suffix(".json")) for page in sorted(folder.glob("*.html"))}
     except (OSError, ValueError) as error:
-        raise UserError(f"{measurements}: cannot be read ({error}); remove it and run again") from None
-    return Inputs(decided, table, cells, _altered(folders, cells))
+        raise UserError(f"{folder}: not whole ({error}); remove it and run again") from None
+
+
+def _without_answers(path: Path) -> StageFile | None:
+    """A stage file but for its answers token by token, which weigh most and are on no page."""
+    content = read_stage(path)
+    for prompt in (content or {}).get("prompts", ()):
+        prompt.pop("answers", None)
+    return content
 
 
 def _altered(folders: list[Path], cells: list[CellFiles]) -> list[str]:

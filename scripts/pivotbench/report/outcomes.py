@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pivotbench.charts.ranking import OPEN, Field, fields, verdict_words
+from pivotbench.charts.field import OPEN, Field, fields, verdict_words
 from pivotbench.diagnosis.reasons import remedy_of
 from pivotbench.evidence import CellFiles
 from pivotbench.figures import count, names, seconds, tok_s

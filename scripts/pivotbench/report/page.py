@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from pivotbench.charts import build_charts
-from pivotbench.charts.hues import plain_name
-from pivotbench.charts.ranking import fields
+from pivotbench.charts.field import fields, plain_name
+from pivotbench.charts.page import Spec
 from pivotbench.charts.source import measured_on
 from pivotbench.decision.loads.arrivals import CAPTION
 from pivotbench.decision.loads.words import PARETO_CAPTION
@@ -60,13 +57,14 @@ MADE_OF = (
 
 def render(
     decision: Mapping[str, Any],
-    measurements: pd.DataFrame,
+    charts: Mapping[str, Spec],
     cells: Sequence[CellFiles],
     altered: Sequence[str] = (),
 ) -> str:
     """Return the report as a page of its own; see shell.page.
 
-    ``altered``: a line for each raw file that is not the one its stage wrote.
+    ``charts``: the specifications by name. ``altered``: a line for each raw file that is not the one its
+    stage wrote.
     """
     matrix = outcomes(decision, cells)
     engine = " ".join(filter(None, (decision["engine"], decision["environment"].get("engine_version"))))
@@ -77,7 +75,7 @@ def render(
         command=decision["launch_command"],
         sections="sections",
         parts=PARTS,
-        charts=build_charts(decision, measurements, cells),
+        charts=charts,
         names=configurations(decision, cells),
         elsewhere="they also lie as pictures in charts/",
         made_of=MADE_OF,
@@ -113,9 +111,9 @@ def configurations(decision: Mapping[str, Any], cells: Sequence[CellFiles]) -> l
 def write_report(
     path: Path,
     decision: Mapping[str, Any],
-    measurements: pd.DataFrame,
+    charts: Mapping[str, Spec],
     cells: Sequence[CellFiles],
     altered: Sequence[str] = (),
 ) -> None:
     """Write the report whole or not at all; see render."""
-    write_text(path, render(decision, measurements, cells, altered))
+    write_text(path, render(decision, charts, cells, altered))

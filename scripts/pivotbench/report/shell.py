@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
 from markupsafe import Markup
 
 from pivotbench import __version__
-from pivotbench.charts.hues import plain_name
-from pivotbench.charts.page import figure_spec, security_policy, templates, text_of, vega
+from pivotbench.charts.field import plain_name
+from pivotbench.charts.page import Spec, figure_spec, security_policy, templates, text_of, vega
 from pivotbench.figures import number, percent, times
 from pivotbench.report.story import Fact, Story
 
@@ -26,7 +25,7 @@ def page(
     command: str | None,
     sections: str,
     parts: Contents,
-    charts: Mapping[str, alt.TopLevelMixin],
+    charts: Mapping[str, Spec],
     names: Sequence[str],
     elsewhere: str,
     made_of: str,
@@ -40,7 +39,6 @@ def page(
     where to look at the figures without scripts; ``made_of``: the end of the footer's sentence; ``values``:
     what the sections show.
     """
-    specs = {name: chart.to_dict(validate=False) for name, chart in charts.items()}
     scripts = {
         "vega": vega(),
         "behaviour": text_of("charts.js"),
@@ -57,7 +55,7 @@ def page(
             command=command,
             sections=sections,
             parts=parts,
-            charts={name: (spec["usermeta"], figure_spec(spec)) for name, spec in specs.items()},
+            charts={name: (spec["usermeta"], figure_spec(spec)) for name, spec in charts.items()},
             names=names,
             elsewhere=elsewhere,
             made_of=made_of,

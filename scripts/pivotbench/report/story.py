@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pivotbench.charts.field import Field, fields, stand_ins
+from pivotbench.charts.payoff import finding as speculation_finding
 from pivotbench.charts.question import Question
-from pivotbench.charts.ranking import Field, fields, stand_ins
-from pivotbench.charts.speculation import finding as speculation_finding
 from pivotbench.figures import (
     NO_BREAK,
     count,

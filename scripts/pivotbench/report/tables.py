@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pivotbench.charts.ranking import Field, fields
+from pivotbench.charts.field import Field, fields
 from pivotbench.decision.comparison import UNSETTLED
 from pivotbench.decision.loads.words import largest_load_words
 from pivotbench.evidence import CellFiles

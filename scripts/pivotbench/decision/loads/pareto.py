@@ -53,8 +53,8 @@ def unbeaten(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _point(
     rules: DecisionRules, workload: str, name: str, concurrency: int, windows: Sequence[Row]
 ) -> dict[str, Any]:
-    tok_s = fmean(row["output_tok_s"] for row in windows)
-    latency = fmean(row["tpot_p50_seconds"] for row in windows)
+    tok_s = fmean([row["output_tok_s"] for row in windows])
+    latency = fmean([row["tpot_p50_seconds"] for row in windows])
     return {
         "workload": workload,
         "configuration": name,
