@@ -70,13 +70,13 @@ def test_every_section_is_there_and_in_the_contents(page: str) -> None:
 def test_the_best_by_load_crossings_and_the_pareto_set_stand_under_load(page: str, usual: Sample) -> None:
     load = page[page.index('<section id="frontier"') : page.index('<section id="speculation"')]
     plain = re.sub(r"<[^>]+>", " ", load)
-    assert "The best by load" in plain and "the mix at concurrency 1 (decides)" in plain
+    assert "What to serve by load" in plain and "the mix at concurrency 1 (decides)" in plain
     assert "At concurrency 1 flash-on is faster on free" in re.sub(r"\s+", " ", plain)
     assert "The points none beats in both" in plain
     alone = {**usual.decision["regions"], "best": usual.decision["regions"]["best"][:1]}
     bare = {**usual.decision, "regions": alone, "pareto": []}
     text = page_of(bare, usual.measurements, usual.cells)
-    assert "The best by load" not in text and "The points none beats in both" not in text
+    assert "What to serve by load" not in text and "The points none beats in both" not in text
 
 
 def test_the_decision_stands_on_top_with_its_command(page: str, usual: Sample) -> None:

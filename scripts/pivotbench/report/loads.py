@@ -24,7 +24,7 @@ class BestRow:
 
 @dataclass(frozen=True)
 class Regions:
-    """The best by load; no rows where only one load was measured."""
+    """What to serve by load; no rows where only one load was measured."""
 
     rows: tuple[BestRow, ...]
     changes: tuple[str, ...]

@@ -42,7 +42,8 @@ def crossing_words(row: Row) -> str:
     if row["verdict"] == "crossing":
         ahead = f"{a} is faster at concurrency {one['concurrency']}, {b} at {other['concurrency']}"
         return f"{on} {ahead}: they cross between {low} and {high}"
-    return f"{on} the best changes from {a} to {b} between concurrency {low} and {high}, which is undecided"
+    chosen = f"{a} is chosen at concurrency {one['concurrency']}, {b} at {other['concurrency']}"
+    return f"{on} {chosen}; that they change places is not shown"
 
 
 def largest_load_words(row: Row, metric: Row) -> str:
