@@ -18,8 +18,6 @@ from containers.image import root_file_system
 IMAGE = "pivotbench/test:engines"
 SBIN = "/usr/sbin:/sbin"
 START_SECONDS = 20.0
-# What docker exits with where it is itself that cannot.
-REFUSED = 125
 PR_SET_PDEATHSIG = 1
 # No bridge and no rule of a firewall: containers here use the host's network, as a study's do.
 OPTIONS = (
@@ -80,7 +78,8 @@ class Docker:
                 self.daemon.kill()
                 self.daemon.wait()
             for group in {*CGROUPS.glob(f"*/{self.folder.name}"), *CGROUPS.glob(self.folder.name)}:
-                group.rmdir()
+                with contextlib.suppress(OSError):  # the kernel may still be ending what was in it
+                    group.rmdir()
         shutil.rmtree(self.folder)
 
     def ask(self, *command: str) -> str:
@@ -138,11 +137,17 @@ class Docker:
     def _import(self) -> None:
         archive = self.folder / "image.tar"
         root_file_system(archive)
-        self.ask("import", "--change", "ENV PYTHONPATH=/opt/site", str(archive), IMAGE)
+        self._must("import", "--change", "ENV PYTHONPATH=/opt/site", str(archive), IMAGE)
         archive.unlink()
-        tried = self._asked("run", "--rm", "--network", "host", IMAGE, "python3", "-c", "")
-        if tried.returncode == REFUSED:
-            raise NoDocker(f"docker starts no container here: {tried.stderr.strip().splitlines()[0]}")
+        self._must("run", "--rm", "--network", "host", IMAGE, "python3", "-c", "")
+
+    def _must(self, *command: str) -> None:
+        try:
+            tried = self._asked(*command)
+        except subprocess.TimeoutExpired as error:
+            raise NoDocker(f"docker {command[0]} hangs here: {error}") from error
+        if tried.returncode != 0:
+            raise NoDocker(f"docker {command[0]} does not work here: {' '.join(tried.stderr.split())[:300]}")
 
 
 def _die_with_parent() -> None:
