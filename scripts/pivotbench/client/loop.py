@@ -98,7 +98,8 @@ class Loop(ABC):
             end = max(begin, self._newest_token_seconds())
         self.records += [exchange.record(measured=self._counts(exchange)) for exchange in self._in_flight]
         self.records[: self._set_aside] = [
-            replace(record, measured=False) for record in self.records[: self._set_aside]
+            replace(record, measured=False) if _is_set_aside(record) else record
+            for record in self.records[: self._set_aside]
         ]
         self.records.sort(key=lambda record: record.index)
         lag = cpu_percent = None
@@ -108,7 +109,7 @@ class Loop(ABC):
         return Measured(
             begin_seconds=begin,
             end_seconds=end,
-            warmup_requests=self.warmup.requests,
+            warmup_requests=self._warmup_requests(),
             warmup_seconds=self._now() if begin is None else begin,
             warmup_stable=self.warmup.stable,
             lag_p99_seconds=lag,
@@ -183,6 +184,11 @@ class Loop(ABC):
         self._begin = self._end = self._end_cpu = None
         return True
 
+    def _warmup_requests(self) -> int:
+        if not self._standstills.restarts or self._begin is None:
+            return self.warmup.requests
+        return sum(r.status == "ok" and r.end_seconds <= self._begin for r in self.records)
+
     def _known(self) -> list[RequestRecord]:
         return [*self.records, *(exchange.record(measured=False) for exchange in self._in_flight)]
 
@@ -236,3 +242,8 @@ class Loop(ABC):
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time() - self._origin
+
+
+def _is_set_aside(record: RequestRecord) -> bool:
+    """Return whether a request before a new begin is warm-up: one that failed is lost as ever."""
+    return record.measured and record.status in ("ok", "cut")

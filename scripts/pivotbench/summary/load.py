@@ -23,7 +23,8 @@ def by_load(decision: Row) -> str:
     ]
     changes = [f"- {text(crossing_words(row))}.\n" for row in regions["crossings"]]
     said = "".join(changes) or "No two of the best are seen to change places with the load.\n"
-    return f"{table(['load', 'to serve', 'mean', 'standing'], lines)}\n{said}\n{text(regions['statement'])}.\n"
+    found = table(["load", "to serve", "mean", "standing"], lines)
+    return f"{found}\n{said}\n{text(regions['statement'])}.\n"
 
 
 def pareto_table(rows: Sequence[Row]) -> str:
