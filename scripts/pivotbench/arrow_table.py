@@ -22,7 +22,7 @@ def arrow_table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Tabl
     """Return rows of plain values as a table; what a row lacks is null, as None is.
 
     Columns hold strings, bools, int64, float64 or lists of these. Raises TypeError for what is no number of
-    its column's kind.
+    its column's kind, OverflowError for an integer beyond 64 bits.
     """
     kept = list(rows)
     columns = [_column([row.get(field.name) for row in kept], field.type) for field in schema]

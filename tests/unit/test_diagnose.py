@@ -14,6 +14,7 @@ from pivotbench.diagnosis.reasons import reason_codes
 
 DATA = Path(__file__).parent.parent / "data"
 LOGS = DATA / "sglang-logs"
+CAMPAIGNS = DATA.parents[1] / "docs" / "campaigns"
 HEALTHY = sorted(path for path in LOGS.glob("*.log") if path.name != "moe-trtllm.log")
 PUBLIC = yaml.safe_load((DATA / "public-failures.yaml").read_text(encoding="utf-8"))
 
@@ -53,6 +54,28 @@ def test_kernels_that_cannot_be_downloaded_are_transient_and_no_unsupported_gpu(
     assert any(line.startswith("AssertionError: Failed to get checksums.txt") for line in reason.evidence)
     assert reason.remedy is not None
     assert "flashinfer-cubin" in reason.remedy
+
+
+@pytest.mark.parametrize(
+    ("log", "code", "line"),
+    [
+        (
+            "h200-dense-8b/trtllm-mha.log",
+            "unsupported_arch",
+            "TRTLLM MHA backend for prefill is only supported on",
+        ),
+        (
+            "h200-nextn/verify-mask.log",
+            "flag_conflict",
+            "RuntimeError: The expanded size of the tensor (16384)",
+        ),
+    ],
+)
+def test_the_failures_of_the_campaigns_are_told_by_their_logs(log: str, code: str, line: str) -> None:
+    lines = (CAMPAIGNS / log).read_text(encoding="utf-8").splitlines()
+    reason = diagnose(lines, -9, "sglang")
+    assert reason.code == code
+    assert any(line in said for said in reason.evidence)
 
 
 @pytest.mark.parametrize("case", PUBLIC, ids=lambda case: f"{case['code']}-{case['source'].split('/')[-1]}")

@@ -216,7 +216,7 @@ def test_a_draft_whose_kernels_are_not_all_recorded_is_tried_with_attention_that
     ]
     assert found["because"] == (
         "on chat at 1 a pass costs 2.27 plain steps, and with fa3 the draft's catching up after each pass "
-        "is in no CUDA graph"
+        "has no CUDA graph of its own"
     )
     tried = yaml.safe_load(found["snippet"])["speculative"]["standalone-triton-draft"]
     assert tried["speculative-draft-attention-backend"] == "triton"

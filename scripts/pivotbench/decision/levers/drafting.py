@@ -39,7 +39,7 @@ def recorded_drafts(
         yield lever(
             f"record all kernels of the draft with {name}",
             f"on {entry['workload']} at {entry['concurrency']} a pass costs {cost:.2f} plain steps, and with "
-            f"{attention} the draft's catching up after each pass is in no CUDA graph",
+            f"{attention} the draft's catching up after each pass has no CUDA graph of its own",
             variant(cell, suffix, instead),
             f"{name}-{suffix} no faster than {name}",
         )
