@@ -13,9 +13,7 @@ from pivotbench.lease.occupants import Occupant, clear, note, remains
 from pivotbench.lease.slot import device_groups
 from pivotbench.lease.state import LaunchOrder
 from pivotbench.lease.sweep import sweep_stale
-from pivotbench.machine.gpu import device_variables, memory_used_mib, visible_gpus
-
-CPU = "cpu"
+from pivotbench.machine.gpu import CPU, device_variables, gpus_of, memory_used_mib, visible_gpus
 
 
 class Claim:
@@ -25,24 +23,41 @@ class Claim:
         self._launch_id = order.launch_id
         self._gpus = visible_gpus()
         candidates = [gpu.uuid for gpu in self._gpus] if order.gpus else [CPU]
-        self.locks = DeviceLocks(
+        self._locks = DeviceLocks(
             candidates, order.gpus or 1, vacant=self._vacant, groups=device_groups(order, candidates)
         )
         self._remains: dict[str, str] = {}
 
+    def try_acquire(self) -> bool:
+        """Take as many devices as were asked for, or none; a failure announces that we wait for them."""
+        return self._locks.try_acquire()
+
+    def wanted_by_others(self) -> bool:
+        """Return whether somebody waits for one of the devices held."""
+        return self._locks.wanted_by_others()
+
+    def release(self) -> None:
+        """Free the devices, or stop waiting for them."""
+        self._locks.release()
+
+    @property
+    def descriptors(self) -> list[int]:
+        """The open locks, for a guard to hold as well."""
+        return list(self._locks.held.values())
+
     @property
     def devices(self) -> list[str]:
         """The devices held, in order: UUIDs of GPUs, or ``cpu``."""
-        return sorted(self.locks.held)
+        return sorted(self._locks.held)
 
     @property
     def uuids(self) -> list[str]:
         """The GPUs held."""
-        return [device for device in self.devices if device != CPU]
+        return gpus_of(self.devices)
 
     def impossible(self) -> str | None:
         """Return why this host can never serve the claim, None where it can."""
-        here, asked = len(self.locks.candidates), self.locks.count
+        here, asked = len(self._locks.candidates), self._locks.count
         if here >= asked:
             return None
         return (
@@ -68,12 +83,12 @@ class Claim:
 
     def tell(self, processes: Sequence[str], before_mib: Mapping[str, int]) -> None:
         """Write on each device what stands there: whoever locks it next is to know."""
-        for device, lock in self.locks.held.items():
+        for device, lock in self._locks.held.items():
             note(lock, Occupant(self._launch_id, processes, before_mib.get(device)))
 
     def clear(self) -> None:
         """Write on each device that nothing stands there any more."""
-        for lock in self.locks.held.values():
+        for lock in self._locks.held.values():
             clear(lock)
 
     def _vacant(self, device: str, lock: int) -> bool:

@@ -31,6 +31,7 @@ from pivotbench.lease.state import (
     read_record,
 )
 from pivotbench.lease.sweep import sweep_launch
+from pivotbench.machine.gpu import gpus_of
 from pivotbench.redaction import redacted_log_line, secrets_of
 
 SUPERVISE = Path(__file__).resolve().parents[2] / "supervise.py"
@@ -62,7 +63,7 @@ class Server:
     def gpus(self) -> list[str]:
         """Return the UUIDs of its GPUs; none on CPU, or once it has ended."""
         handle = read_handle(self._folder)
-        return [] if handle is None else [device for device in handle.devices if device != "cpu"]
+        return [] if handle is None else gpus_of(handle.devices)
 
     def pids(self) -> list[int]:
         """Return its processes, as its supervisor last noted them."""

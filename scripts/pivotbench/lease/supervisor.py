@@ -100,7 +100,7 @@ class Supervisor:
             self._fail("slot_refused", why)
             return False
         deadline = time.monotonic() + self.order.slot_wait_seconds
-        while not self.claim.locks.try_acquire():
+        while not self.claim.try_acquire():
             if not self.owner.alive() or not is_held(self.folder / "lease"):
                 self.record.why = "owner_gone"
                 return False
@@ -112,7 +112,7 @@ class Supervisor:
         return True
 
     def _start_guard(self) -> None:
-        self.server.guard = start_guard(self.folder, self.handle.supervisor, self.claim.locks.held.values())
+        self.server.guard = start_guard(self.folder, self.handle.supervisor, self.claim.descriptors)
         self.handle.guard = str(Identity.of(self.server.guard.pid) or "") or None
         write_handle(self.folder, self.handle)
 
@@ -227,7 +227,7 @@ class Supervisor:
             idle_seconds = time.monotonic() - self.idle_since
             if (self.folder / "stop").exists():
                 why = "stop"
-            elif idle_seconds > EVICTION_GRACE_SECONDS and self.claim.locks.wanted_by_others():
+            elif idle_seconds > EVICTION_GRACE_SECONDS and self.claim.wanted_by_others():
                 why = "evicted"
             elif idle_seconds > IDLE_SECONDS:
                 why = "idle"
@@ -274,7 +274,7 @@ class Supervisor:
         if self.server.guard is not None:
             self.server.guard.kill()
             self.server.guard.wait()
-        self.claim.locks.release()
+        self.claim.release()
 
     def _grace_seconds(self) -> float:
         usual = self.engine.stop_grace_seconds

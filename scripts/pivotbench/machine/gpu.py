@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 MIB = 1 << 20
+# The device of a server without GPUs, among the UUIDs of those that have some.
+CPU = "cpu"
+
+
+def gpus_of(devices: Iterable[str]) -> list[str]:
+    """Return the GPUs among the devices of a server, by UUID."""
+    return [device for device in devices if device != CPU]
 
 
 @dataclass(frozen=True)

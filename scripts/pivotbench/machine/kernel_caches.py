@@ -24,6 +24,7 @@ from typing import Any
 
 from pivotbench.files import fingerprint
 from pivotbench.machine.cache import cache_folder
+from pivotbench.machine.gpu import CPU
 
 # The guard of a build folder (torch.utils.file_baton).
 GUARD = "lock"
@@ -32,7 +33,7 @@ GUARD = "lock"
 def slot_folder(engine: str, identity: Any, devices: Collection[str]) -> Path:
     """Return where the version of an engine with this identity keeps its kernels on these devices."""
     version = f"{engine}-{fingerprint(identity)}"
-    slot = sorted(f"cpu of {platform.node()}" if device == "cpu" else device for device in devices)
+    slot = sorted(f"cpu of {platform.node()}" if device == CPU else device for device in devices)
     return cache_folder().absolute() / "kernels" / version / fingerprint(slot)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pivotbench.lease.key import name_in
 from pivotbench.lease.state import live_launches
-from pivotbench.machine.gpu import visible_gpus
+from pivotbench.machine.gpu import gpus_of, visible_gpus
 
 
 class Devices:
@@ -18,9 +18,7 @@ class Devices:
         """Return the GPUs by the name of the cell's lease."""
         held = {}
         for _, handle in live_launches() if self._names else ():
-            numbers = sorted(
-                (self._names.get(uuid, uuid) for uuid in handle.devices if uuid != "cpu"), key=_order
-            )
+            numbers = sorted((self._names.get(uuid, uuid) for uuid in gpus_of(handle.devices)), key=_order)
             if handle.owner == self.owner and numbers:
                 held[name_in(handle.key)] = f"GPU {','.join(numbers)}"
         return held
