@@ -3,10 +3,11 @@
     PYTHONPATH=scripts:tests python -m benchmarks.gpu.clients http://127.0.0.1:30000 /models/Qwen3-8B-shape \
         --python /opt/sglang/bin/python --out clients.json
 
-The server is started by hand and serves nothing else meanwhile. Every turn has three rows. ``windows`` is
-what the throughput stage reports: the mean of windows in the steady state. ``whole`` is our client again with
-a fixed number of requests, all tokens over all the time, as ``serving``, SGLang's own client, defines it. So
-``whole`` against ``serving`` compares clients, ``windows`` against ``whole`` definitions.
+The server is started by hand and serves nothing else meanwhile. Every turn has three rows, each begun when
+it is idle. ``windows`` is what the throughput stage reports: the mean of windows in the steady state.
+``whole`` is our client again with a fixed number of requests, all tokens over all the time, as ``serving``,
+SGLang's own client, defines it. So ``whole`` against ``serving`` compares clients, ``windows`` against
+``whole`` definitions.
 """
 
 from __future__ import annotations
@@ -18,18 +19,25 @@ import subprocess
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 
 from ground_truth.truth import load, reported_figures
 from pivotbench.client import LoadPlan, measure
+from pivotbench.client.idle import await_idle
+from pivotbench.engines.counters import read_metrics
+from pivotbench.engines.sglang import SGLANG
 
 WINDOWS, WHOLE, SERVING = "windows", "whole", "serving"
 DIALECT = "sglang-generate"
 WINDOW_COUNT = 4
+PROMPT_TOKENS, REQUESTS = "sglang:prompt_tokens_total", "sglang:num_requests_total"
+# Loads whose prompts differ by more are not the same load; a server may put one token of its own before each.
+LENGTH_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,10 @@ class Load:
 
 @dataclass(frozen=True)
 class Row:
-    """What one client reported of one load; latencies in milliseconds, means over all requests."""
+    """What one client reported of one load; latencies in milliseconds, means over all requests.
+
+    ``prompt_tokens`` is the mean length of a prompt by the server's own count, None where it tells none.
+    """
 
     client: str
     turn: int
@@ -54,6 +65,23 @@ class Row:
     ttft_mean_ms: float
     tpot_mean_ms: float
     itl_mean_ms: float
+    prompt_tokens: float | None = None
+
+
+def counted(url: str, measured: Callable[[], Row]) -> Row:
+    """Return a row that was measured from an idle server on, with the server's own count of its prompts."""
+    before = _counts(url)
+    row = measured()
+    tokens, requests = (now - then for now, then in zip(_counts(url), before, strict=True))
+    return replace(row, prompt_tokens=tokens / requests if requests else None)
+
+
+def _counts(url: str) -> tuple[float, float]:
+    """Return the prompt tokens and requests that an idle server has counted, 0 of what it does not count."""
+    if held := await_idle(partial(SGLANG.requests_held, url)).held:
+        raise SystemExit(f"error: {url} is still at work on {held} requests; let it serve nothing else")
+    told = read_metrics(url) or {}
+    return told.get(PROMPT_TOKENS, 0.0), told.get(REQUESTS, 0.0)
 
 
 def windows(url: str, turn: int, sent: Load, seconds: float) -> Row:
@@ -164,7 +192,8 @@ def serving(url: str, turn: int, sent: Load, model: str, client: subprocess.Pope
         flags = [str(text) for option in options.items() for text in option]
         assert client.stdin is not None and client.stdout is not None
         with suppress(BrokenPipeError):  # it has ended: no line comes back either
-            print(json.dumps([*flags, "--disable-tqdm"]), file=client.stdin, flush=True)
+            # As words, random ids would be as many tokens as the tokenizer makes of them.
+            print(json.dumps([*flags, "--tokenize-prompt", "--disable-tqdm"]), file=client.stdin, flush=True)
         if not any(line.strip() == "DONE" for line in client.stdout) or not file.exists():
             raise SystemExit("error: sglang.benchmark.serving failed; the log beside --out says why")
         said = json.loads(file.read_text().splitlines()[-1])
@@ -180,22 +209,39 @@ def serving(url: str, turn: int, sent: Load, model: str, client: subprocess.Pope
     )
 
 
-def ratios(rows: Iterable[Row], of: str, to: str) -> dict[int, list[float]]:
-    """Return the ratios of output tok/s of two clients, one a turn, by number of streams."""
-    speeds = {(row.client, row.streams, row.turn): row.tok_s for row in rows}
-    found: dict[int, list[float]] = {}
-    for (client, streams, turn), speed in sorted(speeds.items()):
-        if client == of and (to, streams, turn) in speeds:
-            found.setdefault(streams, []).append(speed / speeds[to, streams, turn])
+def pairs(rows: Iterable[Row], of: str, to: str) -> dict[int, list[tuple[Row, Row]]]:
+    """Return the rows of two clients side by side, a pair a turn, by number of streams."""
+    known = {(row.client, row.streams, row.turn): row for row in rows}
+    found: dict[int, list[tuple[Row, Row]]] = {}
+    for (client, streams, turn), row in sorted(known.items(), key=lambda item: item[0]):
+        if client == of and (to, streams, turn) in known:
+            found.setdefault(streams, []).append((row, known[to, streams, turn]))
     return found
 
 
 def lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield each pair's ratios in words: the mean, and how far single turns lie from each other."""
+    """Yield each pair's ratios of output tok/s in words: the mean, and how far turns lie from each other.
+
+    Of loads that were not of equal length there is none.
+    """
     for of, to in ((WHOLE, SERVING), (WINDOWS, WHOLE), (WINDOWS, SERVING)):
-        for streams, found in ratios(rows, of, to).items():
-            spread = f"sd {stdev(found):.4f}" if len(found) > 1 else "one turn settles nothing"
-            yield f"{of} / {to}, {streams} streams: {fmean(found):.4f} ({len(found)} turns, {spread})"
+        for streams, found in pairs(rows, of, to).items():
+            yield f"{of} / {to}, {streams} streams: {_unequal(found) or _ratio(found)}"
+
+
+def _unequal(found: Iterable[tuple[Row, Row]]) -> str | None:
+    for ours, theirs in found:
+        a, b = ours.prompt_tokens, theirs.prompt_tokens
+        if a and b and abs(a / b - 1) > LENGTH_TOLERANCE:
+            return f"not of equal length, {a:.1f} and {b:.1f} prompt tokens a request in turn {ours.turn}"
+    return None
+
+
+def _ratio(found: Sequence[tuple[Row, Row]]) -> str:
+    ratios = [ours.tok_s / theirs.tok_s for ours, theirs in found]
+    spread = f"sd {stdev(ratios):.4f}" if len(ratios) > 1 else "one turn settles nothing"
+    told = all(row.prompt_tokens for pair in found for row in pair)
+    return f"{fmean(ratios):.4f} ({len(ratios)} turns, {spread}{'' if told else '; prompt lengths not told'})"
 
 
 def served_name(url: str) -> str:
@@ -225,10 +271,11 @@ def main() -> None:
         for turn in range(arguments.turns):
             for streams in arguments.streams:
                 sent = Load(streams, streams * arguments.requests)
+                asked = (url, turn, sent)
                 rows += [
-                    windows(url, turn, sent, arguments.seconds),
-                    whole(url, turn, sent, range(100, arguments.vocabulary)),
-                    serving(url, turn, sent, arguments.model, client),
+                    counted(url, partial(windows, *asked, arguments.seconds)),
+                    counted(url, partial(whole, *asked, range(100, arguments.vocabulary))),
+                    counted(url, partial(serving, *asked, arguments.model, client)),
                 ]
                 arguments.out.write_text(json.dumps([asdict(row) for row in rows], indent=1))
                 for row in rows[-3:]:

@@ -15,6 +15,8 @@ SLOW_PROMPT_TOKENS_PER_SECOND = 1000.0
 # A request that is silent for so long is given up, and with it the stage.
 STALL_SECONDS = 60.0
 
+# How long a load waits at most for a server that is still at work on the one before.
+IDLE_WAIT_SECONDS = 10.0
 WARM_UP_CAP_SECONDS = 1.5
 # A server that works at all varies less between windows; one that compiles kernels meanwhile gives nothing.
 STALLED_SHARE = 1 / 3
@@ -71,7 +73,7 @@ def closed_loop(seconds: float, min_requests: int, streams: int, answer: float) 
     """Return the time of a load of so many requests in flight: it ends with an answer, and is not drained."""
     most = max(seconds, math.ceil(min_requests / streams) * answer)
     again = STALL_SECONDS + answer + most
-    return LoadTime(seconds, most, warm_up_cap_seconds(seconds) + most + 2 * answer, again)
+    return LoadTime(seconds, most, _before_seconds(seconds) + most + 2 * answer, again)
 
 
 def open_loop(seconds: float, min_requests: int, rate: float, answer: float) -> LoadTime:
@@ -84,4 +86,8 @@ def open_loop(seconds: float, min_requests: int, rate: float, answer: float) -> 
     most = max(seconds, (gaps + math.sqrt(2 * gaps * LATE_NATS) + LATE_NATS) / rate)
     lead_in = lead_in_seconds(seconds)
     again = STALL_SECONDS + 2 * answer + lead_in + most
-    return LoadTime(least, most, warm_up_cap_seconds(seconds) + lead_in + most + 2 * answer, again)
+    return LoadTime(least, most, _before_seconds(seconds) + lead_in + most + 2 * answer, again)
+
+
+def _before_seconds(seconds: float) -> float:
+    return IDLE_WAIT_SECONDS + warm_up_cap_seconds(seconds)

@@ -22,6 +22,7 @@ from pivotbench.engines import engine_python
 from pivotbench.engines.base import FlagValue
 from pivotbench.engines.catalogue import FlagSpec
 from pivotbench.engines.llamacpp import LLAMACPP, SERVE_PROGRAM
+from pivotbench.pace import IDLE_WAIT_SECONDS
 from pivotbench.provision import model_path
 from pivotbench.study import load_study
 from pivotbench.telemetry import Sampler
@@ -184,7 +185,11 @@ def test_answers_and_metrics_of_a_speculating_server_agree_on_acceptance(
     )
     server.wait_until_ready()
     with Sampler([], lambda: [server.process.pid]) as sampler:
-        witness = Witness(sampler, lambda: LLAMACPP.draft_counters(server.url))
+        witness = Witness(
+            sampler,
+            lambda: LLAMACPP.draft_counters(server.url),
+            lambda timeout_seconds: LLAMACPP.requests_held(server.url, timeout_seconds),
+        )
         outcome = measure(
             server.url,
             LLAMACPP.dialects,
@@ -195,6 +200,7 @@ def test_answers_and_metrics_of_a_speculating_server_agree_on_acceptance(
             witness=witness,
         )
     assert outcome.reason is None
+    assert all(0 < run["warmup"]["idle_wait_seconds"] < IDLE_WAIT_SECONDS for run in outcome.runs)
     alone, together = (run["acceptance"]["metrics"] for run in outcome.runs)
     assert alone["answers_share"] == 1.0, "at concurrency 1 no request is cut, so both count the same tokens"
     assert alone["length"] == alone["answers_length"] > 1.0

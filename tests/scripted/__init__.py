@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +43,41 @@ def upgrade(folder: Path, version: str) -> None:
     new.mkdir()
     text = f"Metadata-Version: 2.4\nName: sglang\nVersion: {version}\n"
     (new / "METADATA").write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def served(*flags: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Give a warm server of the name ``ours`` and its port; it is killed at the end."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    command = [str(PYTHON), "-m", "sglang.launch_server", "--model-path", "m", "--port", str(port)]
+    process = subprocess.Popen(
+        [*command, "--served-model-name", "ours", *flags],
+        env={**os.environ, "PIVOTBENCH_TEST_PYTHON": sys.executable},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while not _warm(port):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+        yield process, port
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _warm(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/health_generate")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
 
 
 @dataclass(frozen=True)

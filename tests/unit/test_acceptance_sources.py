@@ -35,6 +35,7 @@ llamacpp:spec_decode_num_draft_tokens_total 363
 llamacpp:spec_decode_num_accepted_tokens_total 186
 llamacpp:spec_decode_num_drafts_total 17
 llamacpp:requests_processing 2
+llamacpp:requests_deferred 1
 """
 SGLANG_METRICS = """\
 # HELP sglang:spec_verify_calls_total Number of speculative decoding verification calls.
@@ -44,6 +45,9 @@ sglang:generation_tokens_total{is_streaming="false",model_name="m"} 1e2
 sglang:spec_verify_calls_total{model_name="odd \\"} name"} 160.0 1700000000000
 sglang:spec_accept_length{tp_rank="0"} 9.9
 """
+SGLANG_LOADS = """{"version": "0.5.16", "loads": [
+{"dp_rank": 0, "num_running_reqs": 2, "num_waiting_reqs": 1, "queues": {"waiting": 1}},
+{"dp_rank": 1, "num_running_reqs": 4, "num_waiting_reqs": 0}]}"""
 
 
 def record(tokens: int, **changes: Any) -> RequestRecord:
@@ -86,6 +90,22 @@ def test_sglangs_counters_add_up_over_labels_and_its_gauges_are_left_alone(metri
 
 def test_a_server_without_metrics_counts_nothing() -> None:
     assert SGLANG.draft_counters("http://127.0.0.1:9") is None
+
+
+@pytest.mark.parametrize("metrics_url", [LLAMACPP_METRICS], indirect=True)
+def test_llamacpp_holds_what_it_processes_and_what_waits_for_a_slot(metrics_url: str) -> None:
+    assert LLAMACPP.requests_held(metrics_url, 2.0) == 3
+
+
+@pytest.mark.parametrize("metrics_url", [SGLANG_LOADS], indirect=True)
+def test_sglang_holds_what_all_its_ranks_run_and_queue(metrics_url: str) -> None:
+    assert SGLANG.requests_held(metrics_url, 2.0) == 7
+
+
+@pytest.mark.parametrize("metrics_url", ["", "{}", '{"loads": [{}]}', '{"loads": [7]}', "[1]"], indirect=True)
+def test_a_server_that_answers_something_else_does_not_tell_what_it_holds(metrics_url: str) -> None:
+    assert SGLANG.requests_held(metrics_url, 2.0) is LLAMACPP.requests_held(metrics_url, 2.0) is None
+    assert SGLANG.requests_held("http://127.0.0.1:9", 2.0) is None
 
 
 def test_text_that_is_no_sample_is_no_metric() -> None:
@@ -144,11 +164,16 @@ def test_metrics_tell_of_drafts_that_answers_are_silent_of() -> None:
     assert (check["length"], check["answers_length"], check["differs"]) == (2.0, None, None)
 
 
+def silent(timeout_seconds: float) -> None:
+    """Do not tell what is in flight."""
+
+
 def run_of(records: list[RequestRecord]) -> dict[str, Any]:
     return {
         "workload": "w",
         "concurrency": 1,
         "windows": [{"begin_seconds": 0.0, "end_seconds": 0.15, "output_tokens": 100}],
+        "warmup": {},
         "acceptance": acceptance(records),
         "warnings": [],
     }
@@ -160,7 +185,7 @@ def test_requests_the_server_is_still_at_work_on_are_waited_for() -> None:
     told = iter([DraftCounters(0, proposed=0, accepted=0), busy, busy, *[done] * 9])
     records = [record(100, draft_proposed=60, draft_accepted=50)]
     with Sampler([], list) as sampler:
-        witness = Witness(sampler, lambda: next(told))
+        witness = Witness(sampler, lambda: next(told), silent)
         witness.begin()
         witness.testify(run := run_of(records), records)
     assert run["acceptance"]["metrics"]["answers_share"] == 1.0
@@ -172,7 +197,7 @@ def test_a_run_carries_metrics_telemetry_and_the_warning_where_they_differ() -> 
     records = [record(100, verify_steps=40)]
     run = run_of(records)
     with Sampler([], lambda: [os.getpid()]) as sampler:
-        witness = Witness(sampler, lambda: next(told))
+        witness = Witness(sampler, lambda: next(told), silent)
         witness.begin()
         time.sleep(0.15)
         witness.testify(run, records)
@@ -214,7 +239,7 @@ def test_a_speculating_sglang_shows_the_same_acceptance_in_its_metrics(
         {"seconds": 0.3, "windows": 1, "min_requests": 4, "workloads": {"w": load}}, seed="s"
     )
     with Sampler([], list) as sampler:
-        witness = Witness(sampler, lambda: SGLANG.draft_counters(speculating))
+        witness = Witness(sampler, lambda: SGLANG.draft_counters(speculating), silent)
         outcome = measure(
             speculating,
             SGLANG.dialects,

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +15,7 @@ from benchmarks.gpu.layers import deepened, picked
 from benchmarks.gpu.shapes import write_shapes
 
 import scripted
+from pivotbench.client.idle import IdleWait
 from pivotbench.lease.processes import Identity
 from pivotbench.lease.state import Handle
 from pivotbench.model.shape import ModelShape, read_shape
@@ -96,21 +94,9 @@ def test_a_draft_takes_the_layers_named_and_all_that_is_no_layer() -> None:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    monkeypatch.setenv("PIVOTBENCH_TEST_PYTHON", sys.executable)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    command = [str(scripted.PYTHON), "-m", "sglang.launch_server", "--model-path", "m"]
-    flags = ["--port", str(port), "--served-model-name", "ours", "--script-token-seconds", "0.001"]
-    process = subprocess.Popen([*command, *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 20
-    while kills.is_closed(port):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.02)
-    yield process, port
-    process.kill()
-    process.wait()
+def server() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    with scripted.served("--script-token-seconds", "0.001", "--enable-metrics") as both:
+        yield both
 
 
 def handle(process: subprocess.Popen[bytes]) -> Handle:
@@ -144,11 +130,12 @@ def test_whom_to_kill_is_found_by_name_or_said_to_be_missing() -> None:
 def test_our_client_gives_both_rows_of_a_turn(server: tuple[subprocess.Popen[bytes], int]) -> None:
     url = f"http://127.0.0.1:{server[1]}"
     sent = clients.Load(streams=2, requests=8, prompt_tokens=8, output_tokens=16)
-    steady = clients.windows(url, 0, sent, 0.3)
-    every = clients.whole(url, 0, sent, range(100, 200))
+    steady = clients.counted(url, lambda: clients.windows(url, 0, sent, 0.3))
+    every = clients.counted(url, lambda: clients.whole(url, 0, sent, range(100, 200)))
     assert (steady.client, every.client) == ("windows", "whole")
     assert steady.completed >= 8 == every.completed
     assert min(steady.tok_s, every.tok_s, steady.ttft_mean_ms, every.tpot_mean_ms) > 0
+    assert steady.prompt_tokens == every.prompt_tokens == 8, "by the server's count"
 
 
 def test_a_server_that_is_not_there_is_one_line() -> None:
@@ -156,11 +143,34 @@ def test_a_server_that_is_not_there_is_one_line() -> None:
         clients.served_name("http://127.0.0.1:9")
 
 
-def test_ratios_are_taken_within_a_turn_and_one_turn_settles_nothing() -> None:
-    def row(client: str, turn: int, speed: float) -> clients.Row:
-        return clients.Row(client, turn, 16, 8, speed, 1.0, 1.0, 1.0)
+def row(client: str, turn: int, speed: float, prompt_tokens: float | None = 256.0) -> clients.Row:
+    return clients.Row(client, turn, 16, 8, speed, 1.0, 1.0, 1.0, prompt_tokens)
 
+
+def test_ratios_are_taken_within_a_turn_and_one_turn_settles_nothing() -> None:
     rows = [row("whole", 0, 99), row("serving", 0, 100), row("whole", 1, 202), row("serving", 1, 200)]
-    assert clients.ratios(rows, "whole", "serving") == {16: [0.99, 1.01]}
     assert list(clients.lines(rows)) == ["whole / serving, 16 streams: 1.0000 (2 turns, sd 0.0141)"]
     assert "one turn settles nothing" in next(clients.lines(rows[:2]))
+
+
+def test_loads_of_unequal_length_have_no_ratio() -> None:
+    rows = [row("windows", 0, 99), row("whole", 0, 98, 257.0), row("serving", 0, 100, 1025.3)]
+    ours_theirs, definitions, both = clients.lines(rows)
+    assert definitions == "windows / whole, 16 streams: 1.0102 (1 turns, one turn settles nothing)"
+    unequal = "16 streams: not of equal length, {} and 1025.3 prompt tokens a request in turn 0"
+    assert ours_theirs == f"whole / serving, {unequal.format('257.0')}"
+    assert both == f"windows / serving, {unequal.format('256.0')}"
+
+
+def test_a_server_that_counts_no_prompts_gives_ratios_that_say_so() -> None:
+    with scripted.served() as (_, port):
+        told = clients.counted(f"http://127.0.0.1:{port}", lambda: row("whole", 0, 99, None))
+    assert told.prompt_tokens is None
+    [line] = clients.lines([told, row("serving", 0, 100)])
+    assert line.endswith("0.9900 (1 turns, one turn settles nothing; prompt lengths not told)")
+
+
+def test_no_row_is_measured_beside_somebody_elses_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "await_idle", lambda _: IdleWait(10.0, 3))
+    with pytest.raises(SystemExit, match="still at work on 3 requests"):
+        clients.counted("http://127.0.0.1:9", lambda: row("whole", 0, 99))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,13 @@ import pytest
 from pivotbench.client.schedule import Schedule
 from pivotbench.cluster.walltime import cell_minutes, stage_minutes
 from pivotbench.durations import loads, measured_seconds
-from pivotbench.pace import MOST_RESTARTS, STALL_SECONDS, open_loop, standstill_seconds
+from pivotbench.pace import (
+    IDLE_WAIT_SECONDS,
+    MOST_RESTARTS,
+    STALL_SECONDS,
+    open_loop,
+    standstill_seconds,
+)
 from pivotbench.results import STAGES
 from pivotbench.study import Study
 
@@ -49,13 +56,14 @@ def test_a_launch_gets_its_timeout_and_a_minute() -> None:
     assert minutes(hosts={"launch_timeout_seconds": 1800})["launch"] == 31
 
 
-def test_every_load_adds_its_warm_up_its_measured_time_its_last_answer_and_its_restarts() -> None:
+def test_every_load_adds_its_wait_its_warm_up_its_measured_time_its_last_answer_and_its_restarts() -> None:
     # An answer: 280 tokens at 0.1 s, after at most 2,000 tokens of a prompt at 1 ms, take 30 s.
     # One stream: 8 answers outlast the measured time; sixteen streams: one answer each does not.
-    one_stream, sixteen_streams = 60 + 240 + 60, 60 + 60 + 60
+    one_stream, sixteen_streams = (IDLE_WAIT_SECONDS + load for load in (60 + 240 + 60, 60 + 60 + 60))
     # A standstill before it is a timeout, the answer after it, and the measured time again.
     again = MOST_RESTARTS * (STALL_SECONDS + 30 + 240 + STALL_SECONDS + 30 + 60)
-    assert minutes()["throughput"] == (one_stream + sixteen_streams + again + STALL_SECONDS + 60) / 60
+    whole = one_stream + sixteen_streams + again + STALL_SECONDS + 60
+    assert minutes()["throughput"] == math.ceil(whole / 60)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +107,8 @@ def test_no_schedule_of_arrivals_outlasts_its_estimate(rate: float, min_requests
     for seed in range(50):
         drawn = Schedule.of(rate, f"study/r{seed}/text", 60, min_requests)
         assert drawn.end_seconds - drawn.begin_seconds >= 60
-        # Besides the warm-up, and the last answers.
-        assert drawn.end_seconds <= told.most_seconds - 60 - 2 * 30
+        # Besides the wait for an idle server, the warm-up, and the last answers.
+        assert drawn.end_seconds <= told.most_seconds - IDLE_WAIT_SECONDS - 60 - 2 * 30
         assert drawn.end_seconds <= told.again_seconds - STALL_SECONDS - 2 * 30
 
 

@@ -56,6 +56,12 @@ def test_the_four_stages_of_a_cell_share_one_server(finished: tuple[Folder, Run]
     assert len(ids) == 1
 
 
+def test_a_load_tells_how_long_it_waited_for_an_idle_server(finished: tuple[Folder, Run]) -> None:
+    folder, _ = finished
+    runs = stage(folder, "good", "throughput")["runs"]
+    assert runs and all(run["warmup"]["idle_wait_seconds"] > 0 for run in runs)
+
+
 def test_a_launch_says_what_it_knows_of_its_model_and_the_decision_how_far_the_limit_is(
     finished: tuple[Folder, Run],
 ) -> None:

@@ -80,6 +80,8 @@ def test_what_the_example_leaves_out_is_missing_and_said(cell: dict[str, Any]) -
     [followed] = cell["smoke"]["continuations"]
     assert followed["token_logprobs"] is None
     assert "engine vllm is not asked for log probabilities" in followed["why"]
+    [run] = cell["throughput"]["runs"]
+    assert run["warmup"]["idle_wait_seconds"] is None
 
 
 def test_a_changed_file_makes_its_cells_anew(cell: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 class RunWarning(StrEnum):
     """A warning's code; its text is in TEXTS."""
 
+    NOT_IDLE = "not_idle"
     UNSTABLE_WARMUP = "unstable_warmup"
     BEGAN_ANEW = "began_anew"
     STOOD_STILL = "stood_still"
@@ -26,6 +27,10 @@ class RunWarning(StrEnum):
 
 
 TEXTS = {
+    RunWarning.NOT_IDLE: (
+        "the server was not idle when this run began: after {seconds:.1f} s it still held requests of others "
+        "or of the load before ({held})"
+    ),
     RunWarning.UNSTABLE_WARMUP: "the rate had not settled when the warm-up's time was up",
     RunWarning.BEGAN_ANEW: (
         "the server stood still for {measured.stood_still_seconds:.1f} s in all, so the measured time began "

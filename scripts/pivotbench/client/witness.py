@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pivotbench.client.acceptance import acceptance
+from pivotbench.client.idle import IdleWait, await_idle
 from pivotbench.client.record import RequestRecord
 from pivotbench.client.warnings import RunWarning, warn
 from pivotbench.engines.counters import DraftCounters
@@ -20,27 +21,42 @@ PATIENCE_SECONDS = 1.5
 
 
 class Witness:
-    """Sees each run from its first request to its last; ``counters`` asks the server for its own.
+    """Sees each run from its first request to its last.
 
+    ``counters`` asks the server for its own, ``requests_held`` for what it is at work on, see Engine.
     ``runs`` keeps every reading, for telemetry.parquet.
     """
 
-    def __init__(self, sampler: Sampler, counters: Callable[[], DraftCounters | None]) -> None:
-        self._sampler, self._counters = sampler, counters
+    def __init__(
+        self,
+        sampler: Sampler,
+        counters: Callable[[], DraftCounters | None],
+        requests_held: Callable[[float], int | None],
+    ) -> None:
+        self._sampler, self._counters, self._requests_held = sampler, counters, requests_held
         self._before: DraftCounters | None = None
+        self._idle = IdleWait(None, 0)
         self.runs: list[RunReadings] = []
 
     def begin(self) -> None:
-        """Note the counters before a run's first request; nothing is in flight."""
+        """Wait until the server is idle and note its counters; then comes a run's first request."""
+        self._idle = await_idle(self._requests_held)
         self._before = self._counters()
         self._origin = time.monotonic()
 
     def testify(self, run: dict[str, Any], records: Sequence[RequestRecord]) -> None:
-        """Add ``telemetry`` and ``acceptance.metrics`` to a run that has ended, and what they warn of.
+        """Add to a run that has ended what was seen of it, and what that warns of.
+
+        That is ``warmup.idle_wait_seconds``, ``telemetry`` and ``acceptance.metrics``.
 
         Telemetry covers the measured time. The counters cover the whole run, warm-up and cut requests
         included; they are compared with all its complete answers, and stand in where these tell of no drafts.
         """
+        run["warmup"]["idle_wait_seconds"] = self._idle.seconds
+        if self._idle.held:
+            run["warnings"].append(
+                warn(RunWarning.NOT_IDLE, held=self._idle.held, seconds=self._idle.seconds)
+            )
         counted = self._counted_since()
         run["acceptance"]["metrics"] = check = cross_check(records, counted) if counted else None
         if check and check["answers_length"] is None:

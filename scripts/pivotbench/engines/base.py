@@ -130,6 +130,10 @@ class Engine(ABC):
         """Return what the running server has counted of its drafts; None where it does not tell."""
         return None
 
+    def requests_held(self, url: str, timeout_seconds: float) -> int | None:  # noqa: ARG002
+        """Return how many requests the running server works on or holds back; None where it does not tell."""
+        return None
+
     def teacher_logprobs(self, url: str, prompt: str, continuation: str) -> Forced:  # noqa: ARG002
         """Return the log probabilities the running server gives a continuation's first tokens.
 

@@ -1,4 +1,4 @@
-"""What a server itself has counted of its drafts, from the Prometheus text of its ``/metrics``."""
+"""What a server itself has counted, of its drafts above all, from the Prometheus text of its ``/metrics``."""
 
 from __future__ import annotations
 
@@ -65,19 +65,9 @@ def read_counters(
     in_flight: str | None = None,
 ) -> DraftCounters | None:
     """Return the counters under these metric names at ``url``; None where ``/metrics`` does not answer."""
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
-    try:
-        connection.request("GET", "/metrics")
-        answer = connection.getresponse()
-        text = answer.read().decode(errors="replace")
-    except (OSError, http.client.HTTPException):
+    totals = read_metrics(url)
+    if totals is None:
         return None
-    finally:
-        connection.close()
-    if answer.status != 200:
-        return None
-    totals = sums(text)
 
     def count(name: str | None) -> int | None:
         return round(totals[name]) if name in totals else None
@@ -89,6 +79,21 @@ def read_counters(
         accepted=count(accepted),
         in_flight=count(in_flight),
     )
+
+
+def read_metrics(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> dict[str, float] | None:
+    """Return each metric's value at ``url``, see sums; None where ``/metrics`` does not answer."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout_seconds)
+    try:
+        connection.request("GET", "/metrics")
+        answer = connection.getresponse()
+        text = answer.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+    return sums(text) if answer.status == 200 else None
 
 
 def sums(text: str) -> dict[str, float]:

@@ -15,7 +15,7 @@ from pivotbench.engines import llamacpp_forced
 from pivotbench.engines.base import Command, Engine, FlagValue, LaunchPhase, flags_to_argv
 from pivotbench.engines.catalogue import FlagCatalogue, FlagSpec
 from pivotbench.engines.control import ask
-from pivotbench.engines.counters import DraftCounters, read_counters
+from pivotbench.engines.counters import DraftCounters, read_counters, read_metrics
 from pivotbench.engines.forced import Forced
 from pivotbench.engines.spelling import LLAMACPP_SPELLING
 from pivotbench.errors import UserError
@@ -154,6 +154,12 @@ class LlamaCpp(Engine):
             accepted="llamacpp:spec_decode_num_accepted_tokens_total",
             in_flight="llamacpp:requests_processing",
         )
+
+    def requests_held(self, url: str, timeout_seconds: float) -> int | None:
+        """Return the requests in its slots and those that wait for one; it answers between two batches."""
+        told = read_metrics(url, timeout_seconds=timeout_seconds) or {}
+        gauges = ("llamacpp:requests_processing", "llamacpp:requests_deferred")
+        return round(sum(told[name] for name in gauges)) if told.keys() >= set(gauges) else None
 
     def teacher_logprobs(self, url: str, prompt: str, continuation: str) -> Forced:
         """Return the continuation's log probabilities, one request a token; see llamacpp_forced."""

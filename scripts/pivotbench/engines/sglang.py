@@ -178,6 +178,20 @@ class SGLang(Engine):
             verify_steps="sglang:spec_verify_calls_total",
         )
 
+    def requests_held(self, url: str, timeout_seconds: float) -> int | None:
+        """Return the requests that its schedulers run or queue, all data-parallel ranks together.
+
+        Those whose client has gone are among them for two more seconds (``create_abort_task``). Schedulers
+        tell at each prefill, every 15 decoding steps and when idle (0.5.16, 0.5.23), or when asked (0.5.9,
+        0.5.12). The gauges of ``/metrics`` are not taken: a lone request is missing there for its first 40
+        decoding steps, and up to 0.5.12 an idle server shows its last requests for half a minute.
+        """
+        try:
+            _, told = ask(f"{url}/v1/loads", timeout_seconds=timeout_seconds)
+            return int(sum(rank["num_running_reqs"] + rank["num_waiting_reqs"] for rank in told["loads"]))
+        except (OSError, http.client.HTTPException, LookupError, TypeError):
+            return None
+
     def teacher_logprobs(self, url: str, prompt: str, continuation: str) -> Forced:
         """Return the continuation's log probabilities in one request; see sglang_forced."""
         return sglang_forced.teacher_logprobs(url, prompt, continuation)

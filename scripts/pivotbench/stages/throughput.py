@@ -43,7 +43,11 @@ def throughput(context: Context) -> None:
         asked = engine.dialects if endpoint is None else (ENDPOINTS[endpoint],)
         dialects, unspoken = spoken(server.url, server.served_name, asked)
         with Sampler(server.gpus(), server.pids) as sampler:
-            witness = Witness(sampler, lambda: engine.draft_counters(server.url))
+            witness = Witness(
+                sampler,
+                lambda: engine.draft_counters(server.url),
+                lambda timeout_seconds: engine.requests_held(server.url, timeout_seconds),
+            )
             outcome = measure(
                 server.url,
                 dialects,

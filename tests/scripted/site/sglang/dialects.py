@@ -28,6 +28,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     metrics: Mapping[str, Callable[[ScriptedServer], int]] = {
         "sglang:num_running_reqs": lambda server: server.in_flight,
         "sglang:num_queue_reqs": lambda _: 0,
+        "sglang:num_requests_total": lambda server: server.ended,
+        "sglang:prompt_tokens_total": lambda server: server.read,
         "sglang:generation_tokens_total": lambda server: server.generated,
         "sglang:spec_verify_calls_total": lambda server: server.verified,
     }
@@ -52,6 +54,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif path == "/v1/models":
             card = {"id": server.served_name, "object": "model", "max_model_len": args.context_length or 4096}
             self._json({"object": "list", "data": [card]})
+        elif path == "/v1/loads":
+            load = {"dp_rank": 0, "num_running_reqs": server.in_flight, "num_waiting_reqs": 0}
+            self._json({"loads": [load]})
         elif path == "/flush_cache":
             self._flush()
         elif path == "/metrics" and args.enable_metrics:
@@ -178,11 +183,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Type", "text/event-stream; charset=utf-8")
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            for step in server.decode(generation, place):
-                self._event(shape(generation, step))
-            self._event(shape(generation, None))
-            self._chunk(b"data: [DONE]\n\n")
-            self._chunk(b"")
+            steps = server.decode(generation, place)
+            try:
+                for step in steps:
+                    self._event(shape(generation, step))
+                self._event(shape(generation, None))
+                self._chunk(b"data: [DONE]\n\n")
+                self._chunk(b"")
+            except OSError:
+                until = time.monotonic() + server.script.abandoned
+                while time.monotonic() < until and next(steps, None):
+                    pass
+                raise
 
     def _event(self, value: dict[str, Any] | None) -> None:
         if value is not None:

@@ -33,6 +33,7 @@ class Script:
     die_after: int = 0
     die_at: int = 0
     hang_after: int = 0
+    abandoned: float = 0.0
     reasoning: int = 0
     ignore_term: bool = False
     orphans: int = 0

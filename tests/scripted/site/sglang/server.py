@@ -41,7 +41,7 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.in_flight = 0
         self.begun = 0
-        self.generated = self.verified = 0
+        self.ended = self.read = self.generated = self.verified = 0
         self.leaked = os.environ[script.leak] if script.leak else ""
         self.seen_prompts: set[str] = set()
         self.vocabulary: dict[int, str] = {}
@@ -87,6 +87,8 @@ class ScriptedServer(http.server.ThreadingHTTPServer):
     def finished(self, generation: Generation) -> None:
         """Count a generation that is done, or was given up; only then does it enter the metrics."""
         with self.lock:
+            self.ended += 1
+            self.read += generation.prompt_tokens
             self.generated += len(generation.given)
             self.verified += generation.verified
 
