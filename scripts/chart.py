@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from pivotbench.charts.build import build_charts
-from pivotbench.charts.layout import specifications
 from pivotbench.charts.output import two_drawing, write_charts
 from pivotbench.charts.source import source_line
+from pivotbench.charts.spec import specifications
 from pivotbench.command import run
 from pivotbench.report.inputs import read_chart_inputs
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from factory import ENVIRONMENT, GARBAGE, UNSUPPORTED, Cell, Drafts, noisy, write_cells
 from pivotbench.charts.build import build_charts
-from pivotbench.charts.layout import specifications
+from pivotbench.charts.spec import specifications
 from pivotbench.diagnosis.reasons import remedy_of
 from pivotbench.evidence import CellFiles, read_cell
 from pivotbench.measurements import collect

@@ -17,7 +17,7 @@ from pivotbench.redaction import redacted
 SCHEMA_VERSION = 1
 DECISION_SCHEMA = "pivotbench/decision/4"
 # Raised when races, table, decision, charts or report come to say something else of the same cells.
-DERIVATION = 2
+DERIVATION = 3
 
 Stage = Literal["launch", "smoke", "throughput", "teardown"]
 PHASES = ("backends", "speculative")

@@ -12,9 +12,9 @@ from chromium import CHROMIUM, DRIVER, PHONE, chromium, opened, picture, within
 from comparison_sample import comparison
 from pivotbench.changes.page import write_page
 from pivotbench.charts.build import build_charts
-from pivotbench.charts.layout import specifications
 from pivotbench.charts.output import write_charts
 from pivotbench.charts.source import source_line
+from pivotbench.charts.spec import specifications
 from pivotbench.report import write_report
 from report_sample import sample
 

@@ -13,15 +13,18 @@ import altair as alt
 import pytest
 import vl_convert
 
+from pivotbench.charts import output, stability
 from pivotbench.charts.build import build_charts
 from pivotbench.charts.crowd import MOST_DRAWN
 from pivotbench.charts.field import Field, verdict_words
 from pivotbench.charts.hues import OTHERS, Hues
-from pivotbench.charts.layout import inline, specifications
+from pivotbench.charts.layout import inline
 from pivotbench.charts.output import plain_opacity, two_drawing, write_charts
 from pivotbench.charts.page import inert_json, unbroken, vega
+from pivotbench.charts.question import Question
 from pivotbench.charts.reach import Reach
 from pivotbench.charts.source import source_line
+from pivotbench.charts.spec import specifications
 from pivotbench.charts.theme import DARK, LIGHT, config
 from pivotbench.errors import UserError
 from pivotbench.figures import NO_BREAK, names, number, percent, percent_interval, seconds
@@ -142,6 +145,20 @@ def test_of_a_crowd_those_that_matter_are_drawn_and_the_tables_have_all(tmp_path
         assert len({row[0] for row in charts[name]["usermeta"]["table"]["rows"]}) == 100
 
 
+def test_windows_are_drawn_where_those_of_the_configurations_shown_are_few_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = sample(tmp_path, speeds=many(2 * MOST_DRAWN), rounds=1, speculation=False, broken=False)
+    samples = Question.of(case.decision).samples(case.measurements)
+    half = len(samples) // 2
+    for most, drawn_ in ((half, half), (half - 1, 0)):
+        monkeypatch.setattr(stability, "MOST_WINDOWS", most)
+        chart = drawn(case)["stability"]
+        windows = [row for rows in chart["datasets"].values() for row in rows if "workload" in row]
+        assert len(windows) == drawn_
+        assert ("too many to draw" in chart["usermeta"]["caption"]) == (not drawn_)
+
+
 def test_what_is_no_crowd_is_drawn_whole(tmp_path: Path) -> None:
     charts = drawn(sample(tmp_path, speeds=many(MOST_DRAWN), rounds=1, speculation=False))
     for name in ("frontier", "stability", "hardware"):
@@ -230,6 +247,34 @@ def test_two_processes_draw_what_one_draws(usual: Sample, tmp_path: Path) -> Non
 def test_what_the_other_process_cannot_draw_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not all charts could be drawn"), two_drawing() as meanwhile:
         meanwhile(["missing"], tmp_path, "source")
+
+
+MORE_THAN_A_PIPE_HOLDS = ["x" * 100_000]
+
+
+def test_a_process_that_ends_at_once_instead_of_drawing_is_told_and_hides_no_other_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "draw.py"
+    script.write_text("raise SystemExit(1)")
+    monkeypatch.setattr(output, "SCRIPT", script)
+    with pytest.raises(UserError, match="not all charts could be drawn"), two_drawing() as meanwhile:
+        meanwhile(MORE_THAN_A_PIPE_HOLDS, tmp_path, "source")
+    with pytest.raises(UserError, match="no space left"), two_drawing() as meanwhile:
+        meanwhile(MORE_THAN_A_PIPE_HOLDS, tmp_path, "source")
+        raise UserError("no space left")
+
+
+def test_every_kind_of_file_that_a_chart_is_written_as_is_named_where_a_run_speaks_of_them() -> None:
+    kinds = {".html": "HTML", ".svg": "SVG", ".png": "PNG", ".json": "Vega-Lite"}
+    assert kinds.keys() == set(output.SUFFIXES)
+    workflow = Path(__file__).parents[2] / "workflow"
+    rules = (workflow / "rules" / "report.smk").read_text()
+    for lead in ("Each chart alone: ", "charts: drawing each as "):
+        said = rules.partition(lead)[2].partition('"')[0]
+        assert all(kind in said for kind in kinds.values()), lead
+    caption = (workflow / "report" / "chart.rst").read_text().rpartition("beside it as ")[2]
+    assert all(kind in caption for suffix, kind in kinds.items() if suffix != ".html")
 
 
 def test_no_path_that_is_painted_once_has_an_opacity_as_a_whole() -> None:

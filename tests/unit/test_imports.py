@@ -29,6 +29,10 @@ def loaded_by(module: str) -> set[str]:
     return {name.partition(".")[0] for name in json.loads(run.stdout)}
 
 
+def test_size_title_and_caption_of_a_chart_load_nothing_of_pages() -> None:
+    assert "jinja2" not in loaded_by("pivotbench.charts.layout")
+
+
 @pytest.mark.parametrize(
     "module",
     [

@@ -1,8 +1,9 @@
-"""The best by load: only verdicts make a leader or a crossing, and take nothing of the metric's risk."""
+"""What to serve by load: only verdicts make a leader or a crossing, and take nothing of the metric's risk."""
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -262,3 +263,11 @@ def test_a_crossing_is_two_verdicts_that_contradict_each_other(
 def test_one_load_needs_no_table() -> None:
     decision = decided({"a": {("chat", 1): 100.0}, "b": {("chat", 1): 90.0}})
     assert "By load" not in summary_markdown(decision)
+
+
+def test_the_summary_says_what_to_serve_by_load_and_whether_that_changes() -> None:
+    loads = [("chat", 1), ("chat", 4)]
+    said = summary_markdown(decided({"a": dict.fromkeys(loads, 100.0), "b": dict.fromkeys(loads, 60.0)}))
+    assert "| load | to serve | mean | standing |" in said
+    assert re.search(r"\| chat at concurrency 4 \| a \| [\d.]+ tok/s \| faster than all others \|", said)
+    assert "No two of these are seen to change places with the load." in said

@@ -18,8 +18,8 @@ from campaigns import demo_rules, write_demo
 from pivotbench.changes.folder import read_results
 from pivotbench.charts.build import build_charts
 from pivotbench.charts.field import fields
-from pivotbench.charts.layout import specifications
 from pivotbench.charts.output import write_charts
+from pivotbench.charts.spec import specifications
 from pivotbench.decision.decide import decide
 from pivotbench.errors import UserError
 from pivotbench.evidence import CellFiles
@@ -67,7 +67,7 @@ def test_every_section_is_there_and_in_the_contents(page: str) -> None:
     assert re.findall(r'<li><a href="#(\w+)">', page) == SECTIONS
 
 
-def test_the_best_by_load_crossings_and_the_pareto_set_stand_under_load(page: str, usual: Sample) -> None:
+def test_what_to_serve_crossings_and_the_pareto_set_stand_under_load(page: str, usual: Sample) -> None:
     load = page[page.index('<section id="frontier"') : page.index('<section id="speculation"')]
     plain = re.sub(r"<[^>]+>", " ", load)
     assert "What to serve by load" in plain and "the mix at concurrency 1 (decides)" in plain

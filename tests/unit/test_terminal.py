@@ -129,7 +129,7 @@ def test_the_picture_names_the_cell_its_stages_the_time_and_the_gpus() -> None:
 def test_no_line_of_the_picture_is_wider_than_the_terminal(columns: int) -> None:
     progress, _ = at_work()
     progress.hear("fa3 r1", "launching: \x1b[31mLoading\x1b[0m shards 40 % " + "x" * 300)
-    progress.start_step("charts: drawing each as HTML, SVG and PNG")
+    progress.start_step("charts: drawing each as HTML, SVG, PNG and Vega-Lite")
     lines = drawn(View("mine", progress, dict, 8), columns).splitlines()
     assert max(map(len, lines)) <= columns
     assert len(lines) == 6, "head, cell, its detail, step, and an empty line before and after"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import jsonschema
@@ -31,6 +32,14 @@ def test_every_target_is_listed_with_one_line_of_what_it_does(fresh: Folder) -> 
     listed = dict(line.split(" (", 1) for line in run.text.splitlines() if " (" in line)
     for target in TARGETS:
         assert listed[target].endswith(".)"), target
+
+
+def test_the_report_is_made_of_the_decision_and_its_charts_alone(campaign: Folder) -> None:
+    (campaign.results / "decision.json").unlink()
+    graph = campaign.snakemake("report", "--rulegraph").text
+    names = dict(re.findall(r'(\d+)\[label = "(\w+)"', graph))
+    edges = {(names[one], names[other]) for one, other in re.findall(r"(\d+) -> (\d+)", graph)}
+    assert {one for one, other in edges if other == "report"} == {"decide", "charts"}, graph
 
 
 def test_validate_says_what_would_run_and_starts_nothing(fresh: Folder) -> None:

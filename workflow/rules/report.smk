@@ -2,7 +2,7 @@
 
 
 rule charts:
-    """Each chart alone: HTML, SVG and PNG."""
+    """Each chart alone: HTML, SVG, PNG and Vega-Lite."""
     localrule: True
     input:
         RESULTS + "/decision.json",
@@ -16,7 +16,7 @@ rule charts:
             labels={"chart": "{chart}"},
         ),
     message:
-        "charts: drawing each as HTML, SVG and PNG"
+        "charts: drawing each as HTML, SVG, PNG and Vega-Lite"
     params:
         rules=decision_rules,
     shell:
@@ -28,7 +28,6 @@ rule report:
     localrule: True
     input:
         RESULTS + "/decision.json",
-        RESULTS + "/measurements.parquet",
         RESULTS + "/charts",
     output:
         report(

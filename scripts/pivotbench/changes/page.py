@@ -11,7 +11,7 @@ from pivotbench.changes.story import facts, notes, story
 from pivotbench.changes.summary import HEADINGS
 from pivotbench.charts.changes import change_charts
 from pivotbench.charts.field import plain_name
-from pivotbench.charts.layout import specifications
+from pivotbench.charts.spec import specifications
 from pivotbench.figures import percent_interval
 from pivotbench.files import write_text
 from pivotbench.report.shell import page

@@ -10,11 +10,11 @@ from typing import Any
 import altair as alt
 
 from pivotbench.charts.crowd import drawn, note
+from pivotbench.charts.deviations import minutes_into_campaign
 from pivotbench.charts.field import plain_name
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity
 from pivotbench.charts.layout import WIDTH, described, inline
 from pivotbench.charts.question import Question, of_metric
-from pivotbench.charts.stability import minutes_into_campaign
 from pivotbench.evidence import CellFiles
 from pivotbench.figures import NO_BREAK, count, number
 

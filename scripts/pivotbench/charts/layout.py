@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from pivotbench.charts.page import Spec
-
 if TYPE_CHECKING:
     import altair as alt
 
@@ -82,8 +80,3 @@ def described(
         "table": {"headings": table.headings, "rows": table.rows},
     }
     return told
-
-
-def specifications(charts: Mapping[str, alt.TopLevelMixin]) -> dict[str, Spec]:
-    """Return charts as JSON values, by name."""
-    return {name: chart.to_dict(validate=False) for name, chart in charts.items()}

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ import vl_convert
 from markupsafe import escape
 
 from pivotbench.charts.layout import WIDTH
-from pivotbench.charts.page import Spec, chart_page
+from pivotbench.charts.page import chart_page
+from pivotbench.charts.spec import Spec
 from pivotbench.charts.theme import EXPORT_FONT, LIGHT, config
 from pivotbench.errors import UserError
 from pivotbench.files import read_json, write_bytes, write_text
@@ -69,9 +70,14 @@ def two_drawing() -> Iterator[Draw]:
         asked = other.stdin
 
         def meanwhile(names: Sequence[str], folder: Path, source: str) -> None:
-            print(json.dumps([names, str(folder), source]), file=asked, flush=True)
+            with suppress(BrokenPipeError):  # it has ended, and its return code says so
+                print(json.dumps([names, str(folder), source]), file=asked, flush=True)
 
-        yield meanwhile
+        try:
+            yield meanwhile
+        finally:
+            with suppress(BrokenPipeError):
+                asked.close()
     if other.returncode:
         raise UserError("not all charts could be drawn")
 

@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from pivotbench.charts.spec import Spec, figure_spec
 from pivotbench.charts.theme import DARK, LIGHT, SCREEN_FONT, Ink, by_variables, config, variables
 from pivotbench.figures import NO_BREAK
 from pivotbench.files import write_text
@@ -22,8 +23,6 @@ from pivotbench.machine.cache import cache_folder
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 VEGA_LITE_VERSION = "6.4"
-# A Vega-Lite specification as JSON values; finding, caption, legend and table are in its usermeta.
-Spec = dict[str, Any]
 
 
 @cache
@@ -49,19 +48,6 @@ def inert_json(value: Any) -> Markup:
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)
-
-
-def figure_spec(spec: Spec) -> Spec:
-    """Return a specification for a page that sets title and legend itself, in HTML."""
-    plain: Spec = without_legends({k: v for k, v in spec.items() if k not in ("title", "config")})
-    return plain
-
-
-def without_legends(node: Any) -> Any:
-    """Return a copy of a part of a specification in which no scale has a legend."""
-    if isinstance(node, dict):
-        return {k: None if k == "legend" else without_legends(v) for k, v in node.items() if k != "usermeta"}
-    return [without_legends(part) for part in node] if isinstance(node, list) else node
 
 
 def css_variables(ink: Ink) -> Markup:

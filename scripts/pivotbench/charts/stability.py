@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pivotbench.charts.crowd import drawn, note
+from pivotbench.charts.deviations import CELL, LOAD, deviations_in_time
 from pivotbench.charts.field import plain_name
 from pivotbench.charts.hues import OTHERS, Hues, focus_opacity
 from pivotbench.charts.layout import WIDTH, Figures, described, inline
@@ -18,21 +18,9 @@ from pivotbench.charts.question import Question, metric_rounds
 from pivotbench.evidence import CellFiles
 from pivotbench.figures import count, percent
 
-CELL = ["phase", "configuration", "round"]
-LOAD = ["workload", "concurrency", "rate_per_second"]
-MOST_WINDOWS = 3000
+Point = dict[str, Any]
+MOST_WINDOWS = 3000  # more are a cloud, and weigh
 FARTHEST = 20  # configurations that are drawn for it, of a crowd
-
-
-def deviations(samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the samples with ``deviation``: the relative distance from the mean over all rounds.
-
-    The mean is that of log tok/s of the same phase, configuration and load, so that a deviation
-    of 0.05 is 5 % above it whatever the speed.
-    """
-    logs = np.log(samples["output_tok_s"])
-    same = samples.assign(log=logs).groupby(["phase", "configuration", *LOAD], dropna=False)["log"]
-    return samples.assign(deviation=np.exp(logs - same.transform("mean")) - 1)
 
 
 def between_rounds_sd(rounds: pd.DataFrame) -> float | None:
@@ -67,32 +55,8 @@ def finding(samples: pd.DataFrame, rounds: pd.DataFrame, margin: float) -> str:
     return f"A relaunch moves speed by {percent(between)} (sd){windows}; {outcome}"
 
 
-def minutes_into_campaign(cells: Iterable[CellFiles]) -> dict[tuple[str, str, int], float]:
-    """Return when each measured cell's throughput stage began, in minutes from the first."""
-    begun = {
-        (cell.phase, cell.configuration, cell.round): datetime.fromisoformat(cell.throughput["started"])
-        for cell in cells
-        if cell.throughput is not None and cell.measured
-    }
-    first = min(begun.values(), default=None)
-    return {key: (when - first).total_seconds() / 60 for key, when in begun.items() if first}
-
-
-def window_offsets(cells: Iterable[CellFiles]) -> dict[tuple[Any, ...], float]:
-    """Return each window's middle in seconds from the start of its run, by cell, load and window."""
-    return {
-        (
-            *(cell.phase, cell.configuration, cell.round, run["workload"]),
-            *(run["concurrency"], run.get("rate_per_second"), at["window"]),
-        ): (at["begin_seconds"] + at["end_seconds"]) / 2
-        for cell in cells
-        for run in ((cell.throughput or {}).get("runs") or [])
-        for at in run["windows"]
-    }
-
-
 def stability_chart(
-    decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Iterable[CellFiles], hues: Hues
+    decision: Mapping[str, Any], measurements: pd.DataFrame, cells: Sequence[CellFiles], hues: Hues
 ) -> alt.TopLevelMixin | None:
     """Return deviations over time, or None where the metric has no samples."""
     question = Question.of(decision)
@@ -101,49 +65,61 @@ def stability_chart(
     samples = samples[samples["output_tok_s"] > 0]
     if samples.empty:
         return None
-    kept = list(cells)
-    begun, offsets = minutes_into_campaign(kept), window_offsets(kept)
-    timed = len(begun) > 0
-    table = deviations(samples)[[*CELL, *LOAD, "window", "deviation"]]
-    places = table[[*CELL, *LOAD, "window"]].astype(object).where(table.notna(), None)
-    at = [
-        begun.get(place[:3], 0.0) + offsets.get(place, 0.0) / 60 if timed else float(place[2])
-        for place in places.itertuples(index=False, name=None)
-    ]
-    table = table.assign(at=at)
-    small = len(table) <= MOST_WINDOWS
-    windows = [
-        {
-            "name": plain_name(row["configuration"]),
-            "series": hues.series(row["configuration"]),
-            "round": row["round"],
-            "workload": row["workload"],
-            "at": round(row["at"], 3),
-            "deviation": round(row["deviation"], 5),
-        }
-        for row in (table.to_dict("records") if small else ())
-    ]
-    rounds = [
-        {
-            "name": plain_name(row["configuration"]),
-            "line": f"{row['phase']} {row['configuration']}",
-            "series": hues.series(row["configuration"]),
-            "round": row["round"],
-            "at": round(row["at"], 3),
-            "deviation": round(row["deviation"], 5),
-        }
-        for row in table.groupby(CELL, as_index=False)[["deviation", "at"]].mean().to_dict("records")
-    ]
-    told = figures(rounds)
+    table, timed = deviations_in_time(samples, cells)
+    rounds = round_points(table, hues)
     every = frozenset(row["name"] for row in rounds)
     farthest = dict.fromkeys(r["name"] for r in sorted(rounds, key=lambda r: -abs(r["deviation"])))
     shown = drawn(decision, hues, every, also=list(farthest)[:FARTHEST])
-    windows, rounds = (
-        # Later ones are drawn over earlier ones.
-        sorted((r for r in points if r["name"] in shown), key=lambda r: r["series"] != OTHERS)
-        for points in (windows, rounds)
+    of_shown = table[table["configuration"].map(plain_name).isin(shown)]
+    small = len(of_shown) <= MOST_WINDOWS
+    windows = in_order(window_points(of_shown, hues) if small else [])
+    rounds_shown = in_order(row for row in rounds if row["name"] in shown)
+    chart = marks(windows, rounds_shown, question.margin, hues, timed=timed)
+    inside = "small ones its time windows" if small else "its time windows are too many to draw"
+    caption = (
+        f"Large points are rounds (one relaunch each), {inside}, each against the mean of its configuration. "
+        f"Shaded: the equivalence margin, ±{percent(question.margin)}."
     )
-    reach = 1.12 * max([question.margin, *(abs(row["deviation"]) for row in [*windows, *rounds])])
+    caption += note(shown, every, also=f"the {FARTHEST} that moved most")
+    found = finding(samples, metric_rounds(decision), question.margin)
+    return described(chart, found, caption, hues.legend(shown), figures(rounds))
+
+
+def window_points(table: pd.DataFrame, hues: Hues) -> list[Point]:
+    """Return a point a window of ``deviations_in_time``."""
+    return [point(row, hues) | {"workload": row["workload"]} for row in table.to_dict("records")]
+
+
+def round_points(table: pd.DataFrame, hues: Hues) -> list[Point]:
+    """Return a point a round: the means of its windows; ``line`` joins those of one configuration."""
+    means = table.groupby(CELL, as_index=False)[["deviation", "at"]].mean()
+    return [
+        point(row, hues) | {"line": f"{row['phase']} {row['configuration']}"}
+        for row in means.to_dict("records")
+    ]
+
+
+def point(row: Mapping[Hashable, Any], hues: Hues) -> Point:
+    """Return what windows and rounds have in common."""
+    return {
+        "name": plain_name(row["configuration"]),
+        "series": hues.series(row["configuration"]),
+        "round": row["round"],
+        "at": round(row["at"], 3),
+        "deviation": round(row["deviation"], 5),
+    }
+
+
+def in_order(points: Iterable[Point]) -> list[Point]:
+    """Return points in the order of drawing: later ones lie over earlier ones."""
+    return sorted(points, key=lambda row: row["series"] != OTHERS)
+
+
+def marks(
+    windows: Sequence[Point], rounds: Sequence[Point], margin: float, hues: Hues, *, timed: bool
+) -> alt.LayerChart | alt.FacetChart:
+    """Return the chart: the margin as a band, a line a configuration, its windows and rounds as points."""
+    reach = 1.12 * max([margin, *(abs(row["deviation"]) for row in [*windows, *rounds])])
     y = alt.Y(
         "deviation:Q",
         title="Distance from own mean",
@@ -159,16 +135,18 @@ def stability_chart(
         else alt.Axis(grid=False, values=sorted({int(row["round"]) for row in rounds}), format="d"),
     )
     series = hues.color(row["name"] for row in rounds)
-    samples_drawn = alt.Chart(inline(windows))
     averages = alt.Chart(inline(rounds))
-    margin = [{"low": -question.margin, "high": question.margin}]
-    chart = alt.layer(
-        alt.Chart(inline(margin)).mark_rect(style="band").encode(y=alt.Y("low:Q"), y2="high:Q"),
+    return alt.layer(
+        alt.Chart(inline([{"low": -margin, "high": margin}]))
+        .mark_rect(style="band")
+        .encode(y=alt.Y("low:Q"), y2="high:Q"),
         alt.Chart(inline([{"zero": 0}])).mark_rule(style="guide").encode(y=alt.Y("zero:Q")),
         averages.mark_line(strokeWidth=1.25).encode(
             x=x, y=y, color=series, detail="line:N", opacity=focus_opacity(0.45, 0.06, others=0.12)
         ),
-        samples_drawn.mark_point(filled=True, size=16).encode(
+        alt.Chart(inline(windows))
+        .mark_point(filled=True, size=16)
+        .encode(
             x=x,
             y=y,
             color=series,
@@ -179,14 +157,6 @@ def stability_chart(
             x=x, y=y, color=series, opacity=focus_opacity(others=0.5), tooltip=sample_tooltip(window=False)
         ),
     ).properties(width=WIDTH, height=260)
-    inside = "small ones its time windows" if small else "its time windows are too many to draw"
-    caption = (
-        f"Large points are rounds (one relaunch each), {inside}, each against the mean of its configuration. "
-        f"Shaded: the equivalence margin, ±{percent(question.margin)}."
-    )
-    caption += note(shown, every, also=f"the {FARTHEST} that moved most")
-    found = finding(samples, metric_rounds(decision), question.margin)
-    return described(chart, found, caption, hues.legend(row["name"] for row in rounds), told)
 
 
 def figures(rounds: Sequence[Mapping[str, Any]]) -> Figures:

@@ -184,7 +184,7 @@ class Decision(_Part):
     eliminated: list[EliminatedPart]
     agreement: list[AgreementPart] = Field(description="by phase; none where nothing was answered")
     speculation: list[SpeculationPart]
-    regions: RegionsPart = Field(description="the best by load, beside the metric that decides")
+    regions: RegionsPart = Field(description="what to serve by load, beside the metric that decides")
     pareto: list[ParetoPart] = Field(description="throughput against latency, by workload")
     open_loop: list[OpenLoopPart] = Field(
         description="by workload, rate and configuration; they decide nothing but goodput over rates"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pivotbench.charts.page import Spec
+from pivotbench.charts.spec import Spec
 from pivotbench.errors import UserError
 from pivotbench.evidence import MEASURED, CellFiles, StageFile, evidence_folders, read_cells
 from pivotbench.files import read_json

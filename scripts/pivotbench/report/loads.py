@@ -1,4 +1,4 @@
-"""What is best at each load and what no configuration beats, as rows of the report's tables."""
+"""What to serve by load and what no configuration beats, as rows of the report's tables."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pivotbench.figures import number, seconds
 
 
 @dataclass(frozen=True)
-class BestRow:
-    """The best of one load; ``decides``: this load is the study's metric."""
+class ServedRow:
+    """What to serve at one load; ``decides``: this load is the study's metric."""
 
     load: str
     configuration: str
@@ -26,7 +26,7 @@ class BestRow:
 class Regions:
     """What to serve by load; no rows where only one load was measured."""
 
-    rows: tuple[BestRow, ...]
+    rows: tuple[ServedRow, ...]
     changes: tuple[str, ...]
     statement: str
 
@@ -45,10 +45,10 @@ class ParetoRow:
 
 
 def regions_table(decision: Mapping[str, Any]) -> Regions:
-    """Return the best by load, and where two configurations change places."""
+    """Return what to serve by load, and where two configurations change places."""
     found = decision["regions"]
     rows = [
-        BestRow(
+        ServedRow(
             place_words(row),
             row["configuration"],
             number(row["mean_tok_s"]),

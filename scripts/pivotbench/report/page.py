@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pivotbench.charts.field import fields, plain_name
-from pivotbench.charts.page import Spec
 from pivotbench.charts.source import measured_on
+from pivotbench.charts.spec import Spec
 from pivotbench.decision.loads.arrivals import CAPTION
 from pivotbench.decision.loads.words import PARETO_CAPTION
 from pivotbench.evidence import CellFiles

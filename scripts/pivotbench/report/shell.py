@@ -9,7 +9,8 @@ from markupsafe import Markup
 
 from pivotbench import __version__
 from pivotbench.charts.field import plain_name
-from pivotbench.charts.page import Spec, figure_spec, security_policy, templates, text_of, vega
+from pivotbench.charts.page import security_policy, templates, text_of, vega
+from pivotbench.charts.spec import Spec, figure_spec
 from pivotbench.figures import number, percent, times
 from pivotbench.report.story import Fact, Story
 

@@ -12,7 +12,7 @@ Row = Mapping[str, Any]
 
 
 def by_load(decision: Row) -> str:
-    """Return the best of each load and where the order changes; empty where one load was measured."""
+    """Return what to serve by load and where that changes; empty where one load was measured."""
     regions = decision["regions"]
     if len(regions["best"]) < 2:
         return ""
@@ -22,7 +22,7 @@ def by_load(decision: Row) -> str:
         for row in regions["best"]
     ]
     changes = [f"- {text(crossing_words(row))}.\n" for row in regions["crossings"]]
-    said = "".join(changes) or "No two of the best are seen to change places with the load.\n"
+    said = "".join(changes) or "No two of these are seen to change places with the load.\n"
     found = table(["load", "to serve", "mean", "standing"], lines)
     return f"{found}\n{said}\n{text(regions['statement'])}.\n"
 

@@ -1,1 +1,1 @@
-"""What depends on the load: goodput, the best by load, crossings, the Pareto set."""
+"""What depends on the load: goodput, what to serve by load, crossings, the Pareto set."""

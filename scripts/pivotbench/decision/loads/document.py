@@ -1,4 +1,4 @@
-"""The shape of what decision.json says of loads: goodput, the best by load, crossings, Pareto set, rates."""
+"""The shape of what decision.json says of loads: goodput, what to serve, crossings, Pareto set, rates."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class CrossingPart(_Part):
 
 
 class RegionsPart(_Part):
-    """Where the best configuration depends on the load."""
+    """What to serve by load, and where that changes."""
 
     confidence: float = Field(description="of all verdicts by load of one phase together")
     statement: str

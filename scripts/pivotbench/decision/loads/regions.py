@@ -1,4 +1,4 @@
-"""Where the best configuration depends on the load: what to serve at each, and where that changes.
+"""What to serve at each load, and where that changes.
 
 Beside the metric that decides, every workload is compared at every concurrency, and so is the study's
 weighted mix of them wherever all of it was measured; what these verdicts promise is said beside them. Loads

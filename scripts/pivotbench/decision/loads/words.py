@@ -1,4 +1,4 @@
-"""What decision.json says of loads, in words: the best by load, crossings, the largest load within limits."""
+"""What decision.json says of loads, in words: what to serve, crossings, the largest load within limits."""
 
 from __future__ import annotations
 
