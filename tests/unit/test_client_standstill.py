@@ -61,7 +61,7 @@ def measured(
     folder: Path, handler: Handler, pace: dict[str, Any], line: dict[str, Any] | None = None
 ) -> tuple[dict[str, Any], LoadOutcome, list[str]]:
     """Return the run, all that came of it, and the whole answers' last questions in the order they came."""
-    lines = [line] if line else [{"id": f"p{i}", "prompt": f"question {i}"} for i in range(3)]
+    lines = [line] if line else [{"id": f"p{i}", "prompt": f"question {i}"} for i in range(16)]
     with StreamingServer(handler) as server:
         outcome, _ = load(server, plan_of({**text(folder, *lines), **pace}, seconds=1.0))
         asked = [b["messages"][-1]["content"] for b in server.bodies if b["max_tokens"] == TOKENS]
@@ -87,8 +87,10 @@ def warned(run: dict[str, Any]) -> set[str]:
 def test_the_figures_of_a_server_that_stood_still_once_hold_nothing_of_it(
     tmp_path: Path, pace: str, steady: dict[str, Any]
 ) -> None:
-    undisturbed, _, _ = steady[pace]
+    undisturbed, before, _ = steady[pace]
     run, outcome, asked = measured(tmp_path, pausing(1), PACES[pace])
+    ids = [[r.prompt_id for r in found.records if r.measured][:8] for found in (before, outcome)]
+    assert ids[0] == ids[1], "all configurations answer the same prompts"
     assert all(window["output_tokens"] for window in run["windows"])
     assert run["standstill"]["times"] == 0
     assert (marked(undisturbed), marked(run)) == ((0, False), (1, False))
@@ -190,7 +192,7 @@ def test_a_server_that_is_slow_to_begin_every_answer_does_not_stand_still(
         outcome, _ = load(server, plan_of({**text(tmp_path, *lines), "concurrency": [1]}, seconds=0.3))
     [run] = outcome.runs
     assert run["requests"]["completed"] >= 4
-    assert run["standstill"]["limit_seconds"] >= 4 * 0.5
+    assert run["standstill"]["limit_seconds"] >= 2 * 0.5
     assert (marked(run), warned(run)) == ((0, False), set())
 
 
@@ -210,8 +212,8 @@ def test_what_one_answer_of_the_warm_up_waited_for_is_not_its_nature() -> None:
     slow = record(sent_seconds=0.0, chunk_seconds=[2.0, 2.1], end_seconds=2.1)
     stuck = record(sent_seconds=2.1, chunk_seconds=[4.1, 9.1], end_seconds=9.1)
     watch = StandstillWatch(1.0)
-    watch.allow([slow, stuck, record(status="failed", chunk_seconds=[])])
-    assert watch.limit_seconds == 4 * 2.0
+    watch.allow([slow, stuck, record(status="failed", chunk_seconds=[])], longer=4.25)
+    assert watch.limit_seconds == 2 * 4.25 * 2.0, "34 tokens, of which the warm-up asks 8, come whole in less"
 
 
 def test_tokens_that_are_told_late_are_no_silence() -> None:

@@ -63,6 +63,20 @@ def test_a_measured_time_that_began_anew_is_named_once_for_each_of_its_restarts(
     assert "stalled" not in told
 
 
+def test_who_begins_anew_at_the_same_load_in_two_launches_is_named_for_it() -> None:
+    def make(_: str, names: Sequence[str], round_: int) -> list[Cell]:
+        return [Cell("backends", name, round_, {("chat", 1): 100.0}) for name in names or ("a", "b")]
+
+    races, cells = run_phase(replace(RULES, rounds_min=2, rounds_max=2), "backends", [], make)
+    for launches, told in ((1, False), (2, True)):
+        for files in [each for each in cells if each.configuration == "a"][:launches]:
+            assert files.throughput is not None
+            files.throughput["runs"][0]["warmup"]["restarts"] = 1
+        found = {threat["code"]: threat["message"] for threat in decide(RULES, races, cells)["threats"]}
+        assert ("stops_again" in found) == told
+    assert found["stops_again"].startswith("a stood still at the same load")
+
+
 def test_rounds_that_are_copies_of_one_launch_are_named_as_a_threat() -> None:
     def make(_: str, names: Sequence[str], round_: int) -> list[Cell]:
         return [Cell("backends", name, round_, {("chat", 1): 100.0}) for name in names or ("a", "b")]

@@ -228,6 +228,8 @@ def test_a_draft_whose_kernels_are_not_all_recorded_is_tried_with_attention_that
         ([drafted(configuration="fa3+standalone-triton", verdict="pays")], [recorded]),
         ([drafted(verdict="pays")], [cell("fa3+ngram", flags=ngram, effective=ngram)]),
         ([{**entry, "derived": True}], [eager]),
+        ([entry], [cell("fa3+standalone", flags=flags, effective={**flags, "disable-cuda-graph": True})]),
+        ([entry], [eager, replace(recorded, throughput=None)]),
     )
     for speculation, others in silent:
         assert names(levers(cell(), speculation=speculation, others=others)) == names(levers(cell()))

@@ -31,6 +31,7 @@ class ClosedLoop(Loop):
         self.concurrency: int = concurrency
         self.streams = concurrency
         self._warmup_sent = self._measured_sent = self._measured_ended = 0
+        self._salts = 0  # goes on where the prompts begin again: no cache has seen them
 
     @property
     def where(self) -> str:
@@ -68,7 +69,8 @@ class ClosedLoop(Loop):
         else:
             position = self._measured_sent
             self._measured_sent += 1
-            number = self._measured_sent
+            self._salts += 1
+            number = self._salts
         salt = f"{self.plan.seed}/{self.workload.name}/{self.concurrency}/{warmup}/{number}"
         prompt = self.prompts.at(position, salt)
         return replace(prompt, later=()) if warmup else prompt
@@ -95,6 +97,6 @@ class ClosedLoop(Loop):
             self._over.set()
 
     def _begin_at(self, record: RequestRecord) -> None:
-        self._measured_ended = 0
+        self._measured_sent = self._measured_ended = 0
         self._mark_begin(record.end_seconds)
         self._standstills.begin(record.end_seconds)

@@ -163,7 +163,8 @@ class Loop(ABC):
         tokens = record.output_tokens if record.output_tokens is not None else record.stream_tokens
         over = self.warmup.take(tokens / max(record.e2e_seconds or 0.0, 1e-9), record.end_seconds)
         if over:
-            self._standstills.allow(self.records)
+            tokens = self.workload.output_tokens
+            self._standstills.allow(self.records, tokens / warmup_tokens(tokens))
         return over
 
     def _mark_begin(self, seconds: float) -> None:
@@ -175,7 +176,7 @@ class Loop(ABC):
     def _begins_anew(self, at_seconds: float) -> bool:
         """Return whether the server stood still before an answer that ended then: all until now is warm-up.
 
-        Requests in flight that were to be measured no longer are; the next prompts are those that come next.
+        Requests in flight that were to be measured no longer are; the prompts begin again, with other salts.
         """
         if not self._standstills.stood_still(at_seconds, self._known):
             return False

@@ -26,6 +26,7 @@ from pivotbench.client.request import Exchange, in_chat_form
 from pivotbench.client.schedule import Schedule
 from pivotbench.client.warmup import WarmUp
 from pivotbench.pace import SLOW_TOKEN_SECONDS
+from pivotbench.workloads import Prompt
 
 # More streams than that are no server's load but a queue without end, and files and memory of the client.
 MOST_IN_FLIGHT = 4096
@@ -43,7 +44,9 @@ class OpenLoop(Loop):
         self.streams = min(most_in_flight, max(1, in_flight))
         plan, seed = self.plan, f"{self.plan.seed}/{self.workload.name}"
         self._schedule = Schedule.of(rate, seed, plan.seconds, plan.min_requests)
-        self._numbers = itertools.count()
+        self._salts = (
+            itertools.count()
+        )  # goes on where the prompts begin again, so that no cache has seen them
         self._awaited = 0
         self._anew = asyncio.Event()
 
@@ -74,10 +77,11 @@ class OpenLoop(Loop):
         self._standstills.begin(start)
         async with asyncio.TaskGroup() as requests:
             requests.create_task(self._mark(start))
-            for at in self._schedule:
+            for number, at in enumerate(self._schedule):
                 if await self._anew_by(start + at - AHEAD_SECONDS) or self._over.is_set():
                     return
-                serving = self._serve(next(self._numbers), start + at, counts=self._schedule.counts(at))
+                prompt = self.prompts.at(number, self._salt("arrival", next(self._salts)))
+                serving = self._serve(prompt, start + at, counts=self._schedule.counts(at))
                 requests.create_task(serving)
 
     async def _anew_by(self, seconds: float) -> bool:
@@ -111,8 +115,7 @@ class OpenLoop(Loop):
     def _salt(self, series: str, number: int) -> str:
         return f"{self.plan.seed}/{self.workload.name}/{self.rate:g}/{series}/{number}"
 
-    async def _serve(self, number: int, intended_seconds: float, *, counts: bool) -> None:
-        prompt = self.prompts.at(number, self._salt("arrival", number))
+    async def _serve(self, prompt: Prompt, intended_seconds: float, *, counts: bool) -> None:
         ask = self._ask(prompt)
         # Whatever goes wrong here is left to the request itself, which then shows it in its latency.
         with contextlib.suppress(OSError, ValueError, BadResponseError):

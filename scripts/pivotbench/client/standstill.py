@@ -14,8 +14,10 @@ from typing import Any
 
 from pivotbench.client.plan import Measured
 from pivotbench.client.record import RequestRecord
-from pivotbench.client.warmup import TOKENS_SHARE
 from pivotbench.pace import MOST_RESTARTS
+
+# Steps grow longer with the context, and requests in flight slow each other.
+SILENCE_MARGIN = 2.0
 
 
 def standstills(records: Sequence[RequestRecord], begin: float, end: float, limit: float) -> list[float]:
@@ -77,10 +79,13 @@ class StandstillWatch:
         self._since: float | None = None
         self._silent_since: float | None = None
 
-    def allow(self, warmup: Sequence[RequestRecord]) -> None:
-        """Allow for the silence that every answer of the warm-up had; those that are measured are longer."""
-        own = min(_silence(record) for record in warmup if record.status == "ok") / TOKENS_SHARE
-        self.limit_seconds = max(self.limit_seconds, own)
+    def allow(self, warmup: Sequence[RequestRecord], longer: float) -> None:
+        """Allow for the silence that every answer of the warm-up had, where those measured are ``longer``.
+
+        So many times as long, and silent for so many times as long at most, as an answer that comes whole.
+        """
+        own = min(_silence(record) for record in warmup if record.status == "ok")
+        self.limit_seconds = max(self.limit_seconds, SILENCE_MARGIN * longer * own)
 
     def begin(self, seconds: float | None) -> None:
         """Heed what happens from then on; None: nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
@@ -40,6 +41,10 @@ class Threat(Enum):
     RESTARTED = (
         "{names} stood still while measured, and the measured time began anew after it ({count} in all): "
         "where kernels were compiled at first use, what that took is in no figure"
+    )
+    STOPS_AGAIN = (
+        "{names} stood still at the same load in launch after launch, as kernels compiled once and kept would "
+        "not do: the figures begin after it and hold too little of it"
     )
     THROTTLED = "the hardware throttled during runs of {names}"
     SYNTHETIC = "the metric uses random tokens, which cannot judge speculation"
@@ -123,6 +128,9 @@ def threats(
         anew = ", ".join(sorted({row["configuration"] for row in restarted}))
         times = sum(row["restarts"] for row in restarted)
         found.append((Threat.RESTARTED, {"names": anew, "count": times}))
+        loads = Counter(tuple(row[key] for key in ("configuration", *run[1:])) for row in restarted)
+        if again := sorted({load[0] for load, launches in loads.items() if launches > 1}):
+            found.append((Threat.STOPS_AGAIN, {"names": ", ".join(again)}))
     if count := sum(row["requests_failed"] for row in runs.values()):
         found.append((Threat.FAILED_REQUESTS, {"count": count}))
     if trusting := sorted({n for s in states for n, each in s.subjects.items() if _trusts(each.serving)}):

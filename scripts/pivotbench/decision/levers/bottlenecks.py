@@ -96,7 +96,7 @@ def held_back(
         *_bandwidth(winner),
         *_far_from_the_roof(rules, winner),
         *_waiting(rules, winner),
-        *recorded_drafts(winner.spelling, speculation, drafting),
+        *recorded_drafts(winner.spelling, speculation, drafting, [cell.requested for cell in cells]),
         *shorter_drafts(winner.spelling, speculation, drafting),
         *long_contexts(speculation, rows),
     ]

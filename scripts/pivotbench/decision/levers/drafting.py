@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pivotbench.decision.fairness import largest_graph
 from pivotbench.decision.levers.lever import Lever, lever, variant
 from pivotbench.decision.speculation import REJECTED
 from pivotbench.engines.spelling import Spelling
 from pivotbench.evidence import CellFiles
-from pivotbench.settings import flat
+from pivotbench.settings import flat, spelled
 
 Entry = Mapping[str, Any]
 # Texts draft differently by themselves: only a large fall over a much longer context is named.
@@ -17,11 +18,15 @@ LONGER, SHORTER_DRAFTS = 4.0, 0.85
 
 
 def recorded_drafts(
-    spelling: Spelling, speculation: Sequence[Entry], drafting: Mapping[str, CellFiles]
+    spelling: Spelling,
+    speculation: Sequence[Entry],
+    drafting: Mapping[str, CellFiles],
+    tried: Sequence[Mapping[str, Any]],
 ) -> Iterator[Lever]:
     """Yield the lever on the first configuration whose draft launches some kernels one by one.
 
-    Silent where the study has its like with recorded kernels already. Arguments as for ``shorter_drafts``.
+    ``tried``: the flags of all that was launched; silent where the like with recorded kernels is among them.
+    Other arguments as for ``shorter_drafts``.
     """
     graphs = spelling.draft_graphs
     for entry in speculation:
@@ -29,11 +34,13 @@ def recorded_drafts(
         if graphs is None or cell is None or cost is None or entry["derived"]:
             continue
         settings = flat(cell.effective)
-        attention = graphs.attention.told(settings)
-        if attention not in graphs.eager or settings.get(graphs.algorithm) not in graphs.algorithms:
+        drafts = str(settings.get(graphs.algorithm)) in graphs.algorithms
+        attention = str(graphs.attention.told(settings))
+        off = largest_graph(settings, spelling) == 0
+        if not drafts or attention not in graphs.eager or off:
             continue
         instead = {graphs.attention.flag: graphs.recorded}
-        if any(other.requested == {**cell.requested, **instead} for other in drafting.values()):
+        if _plain({**cell.requested, **instead}) in map(_plain, tried):
             continue
         name, suffix = entry["configuration"], f"{graphs.recorded}-draft"
         yield lever(
@@ -44,6 +51,10 @@ def recorded_drafts(
             f"{name}-{suffix} no faster than {name}",
         )
         return
+
+
+def _plain(flags: Mapping[str, Any]) -> dict[str, Any]:
+    return {spelled(name): value for name, value in flags.items()}
 
 
 def shorter_drafts(
