@@ -43,8 +43,8 @@ class Threat(Enum):
         "where kernels were compiled at first use, what that took is in no figure"
     )
     STOPS_AGAIN = (
-        "{names} stood still at the same load in launch after launch, as kernels compiled once and kept would "
-        "not do: the figures begin after it and hold too little of it"
+        "{names} stood still at the same load in launch after launch, as kernels compiled once and kept "
+        "would not do: the figures begin after it and hold too little of it"
     )
     THROTTLED = "the hardware throttled during runs of {names}"
     SYNTHETIC = "the metric uses random tokens, which cannot judge speculation"

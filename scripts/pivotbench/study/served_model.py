@@ -32,7 +32,9 @@ class Model(Strict):
     )
     file: Line | None = Field(default=None, description="Path of the model file inside the package's wheel.")
     sha256: str | None = Field(
-        default=None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the model file, 64 hex digits."
+        default=None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="SHA-256 of the model file, 64 hex digits; needed with package, as is file.",
     )
 
     @model_validator(mode="before")
