@@ -94,7 +94,10 @@ def test_undecided_says_what_is_known_and_what_would_tell(usual: Sample) -> None
         "flash-on: nothing is shown to be faster."
     )
     assert second == "Of 6 backends, 2 do not work (kv-q4 and kv-q8-no-flash); 2 are slower."
-    assert third == "Speculation pays on repetitive (up to 1.55×) and is undecided on free."
+    assert third == (
+        "Speculation pays on repetitive (up to 1.55×) and is undecided on free. flash-on+ngram-simple on "
+        "repetitive: 1.55× (1.46 to 1.65) with 1 stream, pays with 4 streams."
+    )
 
 
 def test_a_race_that_did_not_end_chooses_nobody_and_blames_nobody(usual: Sample) -> None:

@@ -17,6 +17,7 @@ from pivotbench.figures import (
     percent,
     percent_interval,
     seconds,
+    times,
     tok_s,
 )
 
@@ -176,7 +177,26 @@ def _speculation(decision: Decision) -> str:
     judged = [row for row in decision["speculation"] if row.get("speedup")]
     if not judged:
         return "Speculation was not measured."
-    return f"{speculation_finding(judged)}."
+    return f"{speculation_finding(judged)}.{_where_it_pays(judged)}"
+
+
+def _where_it_pays(judged: Sequence[Mapping[str, Any]]) -> str:
+    """Say at which load the largest gain was, how sure it is, and what came of the same at other loads."""
+    paying = [row for row in judged if row["verdict"] == "pays" and row["ci"]]
+    if not paying:
+        return ""
+    most = max(paying, key=lambda row: float(row["speedup"]))
+    low, high = most["ci"]
+    said = [f"{times(most['speedup'])} ({low:.2f} to {high:.2f}) with {_streams(most)}"]
+    same = ("configuration", "workload")
+    for row in judged:
+        if row is not most and all(row[key] == most[key] for key in same):
+            said.append(f"{row['verdict']} with {_streams(row)}")
+    return f" {most['configuration']} on {most['workload']}: {', '.join(said)}."
+
+
+def _streams(row: Mapping[str, Any]) -> str:
+    return count(row["concurrency"], "stream")
 
 
 def _unfinished(decision: Decision) -> tuple[str, ...]:
