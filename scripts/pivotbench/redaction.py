@@ -7,9 +7,11 @@ goes without.
 from __future__ import annotations
 
 import contextlib
+import itertools
+import operator
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,22 +38,50 @@ _NAME = (
     rb"(?:api[-_ ]?key|passw(?:or)?d|passphrase|secret(?:[-_](?:access[-_])?key)?"
     rb"|(?:hf|auth|access|bearer)[-_]token)"
 )
-# Nor is a value what code says of one: api_key=self.api_key.
-_NO_VALUE = rb"(?:(?:none|null|true|false|str|optional)\b|(?:[a-z_]\w*\.)+\w*?" + _NAME + rb"(?![\w.~+/=-]))"
+# How a flag of that name begins; a bound on its length keeps the search of a long line short.
+_DASHES = rb"--[\w-]{0,40}"
+# No value stands where there is none, nor where code hands one on: api_key=self.api_key.
+_NO_VALUE = (
+    rb"(?:(?:none|null|true|false|str|optional)(?![^\s'\",)}\]\[=|;\\])"
+    rb"|os\.environ(?:\[|\.get\()\\?['\"]"
+    rb"|(?-i:self|cls|args|server_args|cfg|config|settings|options)\.(?:\w+\.)*\w*?(?:"
+    + _NAME
+    + rb"|token|key)(?![^\s'\",)}\]]))"
+)
+# Nor is the value of a flag another one.
+_NO_FLAG = rb"(?!\\?['\"]?" + _DASHES + _NAME + rb"(?![\w-]))"
+_OPENING = rb"(?:Some\()?(?P<quote>\\?['\"])?"
+_VALUE = (
+    rb"(?(quote)(?:(?!(?P=quote))(?:\\.|.))+|(?i:(?!" + _NO_VALUE + rb"))[^\s'\"\\,(){}\[\]<=][^\s'\",)}\]]*)"
+)
 _LOGGED = re.compile(
     _KEY_FORM
     + rb"|(?<=\b[Bb]earer )[\w.~+/-]{8,}=*"
-    + rb"|(?P<before>(?i:--[\w-]*"
+    + rb"|(?P<before>(?i:"
+    + _DASHES
     + _NAME
-    + rb"[ =]\s*|"
+    + rb"(?:=\s*| \s*"
+    + _NO_FLAG
+    + rb")|"
     + _NAME
-    + rb"(?:\\?['\"]\s*,|\\?['\"]?\s*[:=])\s*)(?:Some\()?(?P<quote>\\?['\"])?)"
-    + rb"(?(quote)(?:(?!(?P=quote))(?:\\.|.))+|(?i:(?!"
-    + _NO_VALUE
-    + rb"))[^\s'\"\\,(){}\[\]<=][^\s'\",)}\]]*)"
+    + rb"(?:\\?['\"]\s*,\s*"
+    + _NO_FLAG
+    + rb"|\\?['\"]?\s*[:=]\s*))"
+    + _OPENING
+    + rb")"
+    + _VALUE
 )
-# A list with an item a line: '--api-key', and the key on the next one.
-_VALUE_FOLLOWS = re.compile(rb"(?i:" + _NAME + rb")\\?['\"]\s*,\s*\Z")
+# A list with an item a line, '--api-key', or - --api-key, has the key on the next one.
+_VALUE_FOLLOWS = re.compile(
+    rb"(?i:" + _NAME + rb"\\?['\"]\s*,|-\s+\\?['\"]?" + _DASHES + _NAME + rb"\\?['\"]?)\Z"
+)
+_LONGEST_FLAG_BYTES = 100
+_NEXT_VALUE = re.compile(
+    rb"(?P<before>\s*(?:-\s+)*(?!-\s)(?i:" + _NO_FLAG + rb")" + _OPENING + rb")" + _VALUE
+)
+# What a log writes before each line ends where its text begins: at a quote, or else not within a word.
+_PREFIX = re.compile(rb"[^'\"\\]*(?:(?=\\?['\"])|(?<![\w-]))")
+_SAME_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 # Text without any of these, in small letters, has nothing that looks like a secret.
 _MARKS = (
     *b"hf_ hf- sk- gho_ ghp_ ghs_ ghu_ ghr_ akia bearer auth_token auth-token access_token".split(),
@@ -103,7 +133,8 @@ def redacted(value: Any, secrets: Sequence[str]) -> Any:
 
 def redacted_log_line(line: str, secrets: Sequence[str]) -> str:
     """Return a line of a log, or several, without these secrets, and without what looks like one."""
-    return _cleaner(secrets)(line.encode(errors="surrogateescape")).decode(errors="surrogateescape")
+    cleaned = _cleaned([line.encode(errors="surrogateescape")], secrets)
+    return b"".join(cleaned).decode(errors="surrogateescape")
 
 
 def redact_log(path: Path, secrets: Sequence[str]) -> None:
@@ -111,12 +142,12 @@ def redact_log(path: Path, secrets: Sequence[str]) -> None:
 
     From then on others may read it as they may read the files beside it.
     """
-    clean = _cleaner(secrets)
     try:
         with path.open("rb") as log:
-            if any(clean(block) is not block for block in _blocks(log)):
+            blocks, same = itertools.tee(_blocks(log))
+            if any(map(operator.ne, same, _cleaned(blocks, secrets))):
                 log.seek(0)
-                write_bytes(path, b"".join(map(clean, _blocks(log))))
+                write_bytes(path, b"".join(_cleaned(_blocks(log), secrets)))
         # As a new file in this folder: a folder's own mode tells the umask it was made under.
         path.chmod(path.parent.stat().st_mode & 0o666)
     except FileNotFoundError:
@@ -129,32 +160,13 @@ def redact_log(path: Path, secrets: Sequence[str]) -> None:
 
 
 def _blocks(log: BinaryIO) -> Iterator[bytes]:
-    """Yield a log in blocks of whole lines, no key apart from its value."""
+    """Yield a log in blocks of whole lines."""
     while block := log.read(_BLOCK_BYTES):
-        block += log.readline()
-        while _value_follows(block[block.rfind(b"\n", 0, -1) + 1 :]) and (line := log.readline()):
-            block += line
-        yield block
+        yield block + log.readline()
 
 
-def _value_follows(line: bytes) -> bool:
-    """Return whether a line ends with the name of a key whose value is on the next one."""
-    return line.rstrip().endswith(b",") and _VALUE_FOLLOWS.search(line) is not None
-
-
-def _whole_values(text: bytes) -> list[bytes]:
-    """Return a text in lines, a key's name and its value in one."""
-    lines: list[bytes] = []
-    for line in text.splitlines(keepends=True):
-        if lines and _value_follows(lines[-1]):
-            lines[-1] += line
-        else:
-            lines.append(line)
-    return lines
-
-
-def _cleaner(secrets: Sequence[str]) -> Callable[[bytes], bytes]:
-    """Return what takes secrets out of text, and returns the same object where it holds none."""
+def _cleaned(blocks: Iterable[bytes], secrets: Sequence[str]) -> Iterator[bytes]:
+    """Yield blocks of whole lines without secrets; a key and its value may stand in two of them."""
     exact = [secret.encode(errors="surrogateescape") for secret in secrets]
     blank = REDACTED.encode()
 
@@ -162,17 +174,33 @@ def _cleaner(secrets: Sequence[str]) -> Callable[[bytes], bytes]:
         small = text.lower()
         return any(secret in text for secret in exact) or any(mark in small for mark in _MARKS)
 
-    def cleaned(line: bytes) -> bytes:
+    def cleaned(line: bytes, prefix_bytes: int | None) -> bytes:
         # What is known goes first: a value by its looks may end before the secret does.
         for secret in exact:
             line = line.replace(secret, blank)
-        return _LOGGED.sub(lambda found: (found["before"] or b"") + blank, line)
+        value = None if prefix_bytes is None else _NEXT_VALUE.match(line, prefix_bytes)
+        head, rest = (line[: value.end("before")] + blank, line[value.end() :]) if value else (b"", line)
+        return head + _LOGGED.sub(lambda found: (found["before"] or b"") + blank, rest)
 
-    def clean(text: bytes) -> bytes:
-        if not marked(text):
-            return text
-        lines = [cleaned(line) if marked(line) else line for line in _whole_values(text)]
-        whole = b"".join(lines)
-        return text if whole == text else whole
+    flag: bytes | None = None  # the line of a key whose value is still to come
+    for block in blocks:
+        if flag is None and not marked(block):
+            yield block
+            continue
+        lines = []
+        for line in block.splitlines(keepends=True):
+            prefix_bytes = None if flag is None else _shared_prefix_bytes(flag, line)
+            if (flag is not None or marked(line)) and line[prefix_bytes:].strip():
+                line = cleaned(line, prefix_bytes)
+                flag = line if _VALUE_FOLLOWS.search(line.rstrip()[-_LONGEST_FLAG_BYTES:]) else None
+            lines.append(line)
+        yield b"".join(lines)
 
-    return clean
+
+def _shared_prefix_bytes(before: bytes, line: bytes) -> int:
+    """Return how much of a line is what its log writes before each, digits of a time aside."""
+    pairs = zip(before[: len(line)].translate(_SAME_DIGITS), line.translate(_SAME_DIGITS), strict=False)
+    found = _PREFIX.match(
+        bytes(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    )
+    return found.end() if found else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -166,6 +167,16 @@ def test_a_log_without_secrets_is_not_touched(tmp_path: Path) -> None:
         """ssl_keyfile_password: Some("%s"), port: 1""",
         """[\n  "--api-key",\n  "%s",\n  "--port",\n  "1"\n]""",
         """['--admin-api-key',\r\n '%s']""",
+        """['--api-key', '--hf-token', '%s']""",
+        """--api-key --hf-token %s""",
+        """'--api-key',\n'--hf-token',\n'%s'""",
+        """'--api-key',\n\n \n'%s',\n'--port',\n'1'""",
+        """INFO '--api-key',\nINFO '%s',\nINFO '1'""",
+        """12:09:59.98 INFO|['--api-key',\n12:10:00.01 INFO| '%s']""",
+        """- --api-key\n- %s\n- --port\n- 1""",
+        """INFO   - "--api-key"\nINFO   - "%s\"""",
+        """- --api-key\n- --hf-token\n- %s""",
+        """- - --api-key\n  - %s""",
     ],
 )
 @pytest.mark.parametrize("value", ["hunter2", "a/b+c.d:e&f;g=h"])
@@ -181,8 +192,56 @@ def test_a_key_and_its_value_on_the_next_line_are_not_parted_however_long_the_lo
         assert log.read_text() == "x" * before + f'\n  "--api-key",\n  "{REDACTED}",\n' + "y" * 100
 
 
-def test_what_only_begins_like_the_name_of_a_setting_is_a_value() -> None:
-    assert redacted_log_line("api_key=my.secret-abc123", ()) == f"api_key={REDACTED}"
+@pytest.mark.parametrize("before", [*range(redaction._BLOCK_BYTES - 20, redaction._BLOCK_BYTES + 2)])
+def test_nor_are_they_by_blank_lines_between(tmp_path: Path, before: int) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("y" * before + "\n'--api-key',\n\n 'hunter2'")
+    redact_log(log, [])
+    assert log.read_text() == "y" * before + f"\n'--api-key',\n\n '{REDACTED}'"
+
+
+def test_a_log_of_flags_alone_is_searched_once_and_not_anew_with_every_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Searched:
+        bytes = 0
+
+        def search(self, text: bytes) -> re.Match[bytes] | None:
+            self.bytes += len(text)
+            return follows.search(text)
+
+    follows, searched = redaction._VALUE_FOLLOWS, Searched()
+    monkeypatch.setattr(redaction, "_VALUE_FOLLOWS", searched)
+    log = tmp_path / "server.log"
+    log.write_bytes(b"'--api-key',\n" * 300)
+    redact_log(log, [])
+    assert 0 < searched.bytes <= 2 * log.stat().st_size
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "api_key=%s",
+        "password: %s",
+        "auth_token=%s, port=1",
+    ],
+)
+@pytest.mark.parametrize(
+    "value",
+    [
+        "my.secret-abc123",
+        "corp.secret",
+        "hunter.password",
+        "sk.prod.my_secret",
+        "eyJ.abc.access_token",
+        "config.password!23",
+        "Self.Secret",
+        "none-of-yours",
+        "True.Secret1",
+    ],
+)
+def test_what_only_looks_like_the_name_of_a_setting_is_a_value(setting: str, value: str) -> None:
+    assert redacted_log_line(setting % value, ()) == setting % REDACTED
 
 
 def test_a_quoted_value_ends_with_its_own_quote() -> None:
@@ -204,7 +263,10 @@ def test_a_known_secret_goes_whole_whatever_it_looks_like() -> None:
         "def __init__(self, api_key: str = None, token_ids=[1])",
         "if self.api_key == None:",
         "    client = Client(api_key=self.api_key, password=self.args.ssl_keyfile_password)",
+        "    hf_token=args.token, password: config.password",
+        """    api_key=os.environ["API_KEY"], password=os.environ.get('DB_PASSWORD')""",
         """parser.add_argument(\n    "--api-key",\n)""",
+        "use --api-key\nuse it well",
         "the api_key, if any, is checked; max_new_tokens=8, token=the",
     ],
 )
