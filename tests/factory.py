@@ -58,7 +58,8 @@ class Cell:
     ``smoke``: prompts made by smoke_prompt; ``continuations``: their logprobs by id; ``suspect``: how many of
     20 prompts under each load each detector found suspect; ``collapsed``: all smoke answers begin alike;
     ``asked``: the study's throughput section as the stage was given it; ``watts``: what a GPU draws
-    meanwhile, None for a machine without one.
+    meanwhile, None for a machine without one; ``late_hours``: how long after its round's turn it ran, an hour
+    a round.
     """
 
     phase: str
@@ -85,6 +86,7 @@ class Cell:
     suspect: Mapping[str, int] = field(default_factory=dict)
     collapsed: bool = False
     asked: Mapping[str, Any] | None = None
+    late_hours: float = 0.0
 
 
 def write_cells(root: Path, study: str, cells: Sequence[Cell], *, requests: bool = False) -> list[Path]:
@@ -118,7 +120,7 @@ def stage_files(
     """Return the content of the four stage files; ``order`` moves their times."""
     key = fingerprint([study, cell.phase, cell.configuration, cell.round])
     launch_id = f"{cell.configuration.replace('+', '-')}-r{cell.round}-{key[:6]}"
-    begin = START + timedelta(seconds=25 * order)
+    begin = START + timedelta(hours=cell.round - 1 + cell.late_hours, seconds=25 * order)
     files: dict[str, dict[str, Any]] = {}
     for stage in STAGES:
         broken = stage == cell.failed

@@ -6,6 +6,7 @@ import gc
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,13 @@ class CellFiles:
     def measured(self) -> bool:
         """Whether the cell gives numbers: its throughput stage ended well."""
         return self.throughput is not None and self.throughput["status"] == "ok"
+
+    @property
+    def load_began(self) -> datetime | None:
+        """When the stage that gives the numbers began; None where there are none."""
+        if self.throughput is None or not self.measured:
+            return None
+        return datetime.fromisoformat(self.throughput["started"])
 
     @property
     def failure(self) -> tuple[Stage, Reason] | None:

@@ -123,6 +123,26 @@ def test_a_raised_round_limit_runs_the_new_rounds_alone(changed: Change) -> None
     assert len(launched) == 2, "every round is a launch of its own"
 
 
+def test_a_configuration_that_ran_again_after_the_others_last_round_is_named_in_the_decision(
+    changed: Change,
+) -> None:
+    def two_rounds_of_two(study: dict) -> None:
+        study["decision"].update(rounds={"min": 2, "max": 2})
+        study["backends"] = {name: study["backends"][name] for name in ("good", "slow")}
+        del study["speculative"]
+
+    def out_of_turn(folder: Folder) -> list[str]:
+        assert (run := folder.snakemake(DECISION)).code == 0, run.text
+        threats = json.loads((folder.results / "decision.json").read_text())["threats"]
+        return [threat["message"] for threat in threats if threat["code"] == "out_of_turn"]
+
+    folder = changed(two_rounds_of_two)
+    assert not out_of_turn(folder)
+    changed(lambda s: s["backends"]["slow"].update(SLOWER))
+    (message,) = out_of_turn(folder)
+    assert message.startswith("slow had rounds measured after later rounds of good:")
+
+
 @pytest.mark.parametrize("records", [True, False], ids=["with records", "copied without records"])
 def test_a_backend_removed_from_a_finished_study_leaves_the_evidence_and_runs_no_cell(
     changed: Change, *, records: bool

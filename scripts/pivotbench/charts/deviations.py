@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -29,9 +28,9 @@ def deviations(samples: pd.DataFrame) -> pd.DataFrame:
 def minutes_into_campaign(cells: Iterable[CellFiles]) -> dict[tuple[str, str, int], float]:
     """Return when each measured cell's throughput stage began, in minutes from the first."""
     begun = {
-        (cell.phase, cell.configuration, cell.round): datetime.fromisoformat(cell.throughput["started"])
+        (cell.phase, cell.configuration, cell.round): at
         for cell in cells
-        if cell.throughput is not None and cell.measured
+        if (at := cell.load_began) is not None
     }
     first = min(begun.values(), default=None)
     return {key: (when - first).total_seconds() / 60 for key, when in begun.items() if first}

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pivotbench.agreement import Agreement, agree
@@ -23,6 +24,7 @@ from pivotbench.decision.environments import most_frequent, undeclared
 from pivotbench.decision.fairness import Demand, Serving, confounders, demand_of, unfair
 from pivotbench.decision.loads.goodput import goodput_values
 from pivotbench.decision.metric import metric_values
+from pivotbench.decision.out_of_turn import late_pairs
 from pivotbench.decision.spending import Risk
 from pivotbench.decision.statistics import (
     Noise,
@@ -93,6 +95,11 @@ class Contest:
         """Who could be chosen: alive, in the environment of the ranked, with the text that has to be kept."""
         kept = [name for name in self.alive if name not in self.agreement.changed]
         return tuple(name for name in kept if self.subjects[name].environments == {self.environment})
+
+    @cached_property
+    def out_of_turn(self) -> list[tuple[str, str]]:
+        """Who of the ranked had rounds measured after later ones of whom; see decision.out_of_turn."""
+        return late_pairs({name: self.subjects[name].serving.begun for name in self.ranked})
 
     def mean(self, name: str) -> float:
         """Return a ranked configuration's mean at the average round, tok/s; odd launches do not count."""
@@ -276,6 +283,7 @@ def _subject(name: str, cells: Sequence[CellFiles], values: Any, hardware: Condi
                 place: frozenset(str(c.environment[place]) for c in measured if c.environment.get(place))
                 for place in PLACES
             },
+            begun={c.round: at for c in measured if (at := c.load_began) is not None},
         ),
     )
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from pivotbench.decision.conditions import Conditions
+from pivotbench.decision.out_of_turn import Begun, late
 from pivotbench.engines.spelling import Spelling, Topic
 from pivotbench.settings import flat, spelled, unasked_differences
 
@@ -36,10 +37,10 @@ class Demand:
 
 @dataclass(frozen=True)
 class Serving:
-    """How one configuration was served: flags asked for, settings in effect, hardware, machines.
+    """How one configuration was served: flags asked for, settings in effect, hardware, machines, and when.
 
     ``client_bound``: in how many rounds the load generator may have set the speed, of how many. ``places``:
-    for host, system and processor, the names seen.
+    for host, system and processor, the names seen. ``begun``: when the load of each measured round began.
     """
 
     requested: Mapping[str, Any] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Serving:
     conditions: Conditions = field(default_factory=Conditions)
     client_bound: tuple[int, int] = (0, 0)
     places: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    begun: Begun = field(default_factory=dict)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -93,6 +95,10 @@ def confounders(a: Serving, b: Serving, spelling: Spelling) -> tuple[str, ...]:
         if a.places[name] != b.places[name]:
             shown = [", ".join(sorted(each.places[name])) for each in (a, b)]
             found.append(f"{name}: {' | '.join(shown)}")
+    if rounds := late(a.begun, b.begun) or (late(b.begun, a.begun) or ())[::-1]:
+        times = [each.begun[n] for n, each in zip(rounds, (a, b), strict=True)]
+        shown = [f"round {n} at {at:%Y-%m-%d %H:%M:%S %Z}" for n, at in zip(rounds, times, strict=True)]
+        found.append(f"out of turn: {' | '.join(shown)}")
     return tuple(found)
 
 

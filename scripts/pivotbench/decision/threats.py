@@ -10,6 +10,7 @@ from typing import Any
 from pivotbench.decision.contest import Contest
 from pivotbench.decision.fairness import Serving
 from pivotbench.decision_rules import DecisionRules
+from pivotbench.figures import names
 from pivotbench.settings import spelled
 
 Row = Mapping[str, Any]
@@ -53,6 +54,10 @@ class Threat(Enum):
     ENVIRONMENTS = "{names} ran in a different environment and are not ranked with the others"
     UNFAIR = "{pair} cannot be compared: {reason}"
     CONFOUNDED = "settings or conditions nobody asked for differ between configurations, e.g. {example}"
+    OUT_OF_TURN = (
+        "{late} had rounds measured after later rounds of {early}: what changed on the machine meanwhile is "
+        "in the ratios between them, and no interval covers it"
+    )
     UNANSWERED = (
         "with {names} some of the load failed whenever it was sent, e.g. {example}; rounds so marked are not "
         "ranked: give the server a context that holds it, or shorten it"
@@ -104,8 +109,8 @@ def threats(
         (Threat.THROTTLED, "throttled"),
         (Threat.SIMULATED, "simulated"),
     ):
-        if names := sorted({row["configuration"] for row in rows if row[flag]}):
-            found.append((threat, {"names": ", ".join(names)}))
+        if flagged := sorted({row["configuration"] for row in rows if row[flag]}):
+            found.append((threat, {"names": ", ".join(flagged)}))
     if failing := {row["configuration"]: row["unanswered"] for row in rows if row["unanswered"]}:
         example = failing[min(failing)]
         found.append((Threat.UNANSWERED, {"names": ", ".join(sorted(failing)), "example": example}))
@@ -197,6 +202,9 @@ def _of_phase(rules: DecisionRules, state: Contest) -> list[tuple[Threat, dict[s
         found.append((Threat.GOODPUT_MISSED, {"names": ", ".join(low), "example": example}))
     if len(state.ranked) < 2:
         return found
+    if pairs := state.out_of_turn:
+        late, early = (names(sorted(set(each))) for each in zip(*pairs, strict=True))
+        found.append((Threat.OUT_OF_TURN, {"late": late, "early": early}))
     phase = f"the {state.phase} phase"
     if state.noise is None:
         return [*found, (Threat.NOISE_UNKNOWN, {"phase": phase})]

@@ -12,12 +12,15 @@ from pivotbench.decision.contest import Contest
 from pivotbench.decision.levers.bottlenecks import NEAR
 from pivotbench.decision.levers.goodput import goodput_levers
 from pivotbench.decision.levers.lever import Lever, lever
+from pivotbench.decision.out_of_turn import side_by_side
 from pivotbench.decision_rules import DecisionRules
 from pivotbench.engines import get_engine
 from pivotbench.engines.spelling import Spelling
+from pivotbench.figures import names
 
 Entry = Mapping[str, Any]
 AFFORDABLE_ROUNDS = 20
+SIDE_BY_SIDE = 2  # rounds that decide a pair by themselves
 MOST_ROUNDS = 100  # what a study may ask for
 _CODE = {"kind": "text", "prompts": "prompts/code.jsonl", "output_tokens": 512, "concurrency": [1]}
 
@@ -38,6 +41,7 @@ def next_levers(
     found = [
         None if rules.speed_only else _text_workload(states),
         _same_terms(states, comparisons, spelling),
+        _side_by_side(rules, states),
         _second_round(rules, states),
         _more_rounds(rules, comparisons),
         _less_load(states, spelling),
@@ -74,6 +78,26 @@ def _same_terms(states: Sequence[Contest], comparisons: Sequence[Entry], spellin
         next(reason for reason in reasons if any(f" {flag}: " in reason for flag in flags)),
         {"serve": dict.fromkeys(sorted(flags), max(s.demand.concurrency for s in states))},
         "the same pairs still not comparable",
+    )
+
+
+def _side_by_side(rules: DecisionRules, states: Sequence[Contest]) -> Lever | None:
+    needed = last = 0
+    apart: dict[str, None] = {}
+    for state in states:
+        for pair in state.out_of_turn:
+            a, b = (state.subjects[name].serving.begun for name in pair)
+            if (missing := SIDE_BY_SIDE - side_by_side(a, b)) > 0:
+                begun = (n for subject in state.subjects.values() for n in subject.serving.begun)
+                needed, last = max(needed, missing), max(last, *begun)
+                apart |= dict.fromkeys(pair)
+    if not needed or (least := last + needed) > MOST_ROUNDS:
+        return None
+    return lever(
+        f"measure {names(list(apart))} side by side",
+        "their rounds were measured one after the other: what changed meanwhile is in their ratios",
+        {"decision": {"rounds": {"min": least, "max": max(rules.rounds_max, least)}}},
+        "ratios in the new rounds that are those of the old ones",
     )
 
 
