@@ -141,6 +141,8 @@ VALUES = st.one_of(
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(flags=st.dictionaries(st.sampled_from([*NAMES, "mem-fraction-static", "context-length"]), VALUES))
 @example(flags={"attention-backend": "", "pp-size": 294912.0})
+@example(flags={"tp-size": 1.4e306})
+@example(flags={"tp-size": 1e15, "pp-size": 1e15, "chunked-prefill-size": 1e15})
 def test_no_value_of_a_flag_keeps_a_server_from_being_tried(tmp_path: Path, flags: dict[str, Any]) -> None:
     path = tmp_path / "model"
     if not path.exists():

@@ -8,13 +8,15 @@ taken as its ``default``.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pivotbench.engines.rules import BLOCKING, Outcome, Rule, canonical, rules_of
+
+# Beyond what any flag counts; products of a few such numbers are still numbers.
+MOST = 1e15
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,9 @@ def number(value: Any) -> int | None:
 
 
 def fraction(value: Any) -> float | None:
-    """Return a flag's value as a number; None where it is none."""
+    """Return a flag's value as a number; None where it is none, or none that means anything."""
     try:
         told = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return told if math.isfinite(told) else None
+    return told if abs(told) <= MOST else None
