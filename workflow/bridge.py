@@ -125,8 +125,9 @@ class Bridge:
         settings = workflow.dag_settings
         settings.force_incomplete = True
         # What a result depends on is in its params and its fingerprint. A stage names engine and model as
-        # input only when it is to run, so a changed set of inputs says nothing; and no rule's line does.
-        ours = {"INPUT", "CODE"}
+        # input only when it is to run, so a changed set of inputs says nothing; and no rule's line does. Of
+        # what is stored all evidence is input, and less of it is another decision.
+        ours = {"CODE"} if self.frozen else {"INPUT", "CODE"}
         settings.rerun_triggers = frozenset(t for t in settings.rerun_triggers if t.name not in ours)
         if workflow.is_main_process and not workflow.dryrun:
             if workflow.non_local_exec:
@@ -139,7 +140,7 @@ class Bridge:
         if workflow.is_main_process:
             for path in damaged_files(self.campaign.results):
                 workflow.dag.forcefiles.add(str(path))
-                print(f"{path} is made anew: it cannot be read", file=sys.stderr)
+                print(f"{path} is made anew: it is not whole", file=sys.stderr)
             for path, names in ({} if self.frozen else outlived_races(self.campaign)).items():
                 # Without Snakemake's records, nothing else would tell it that the study has changed.
                 workflow.dag.forcefiles.add(str(path))

@@ -8,18 +8,22 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from pivotbench.charts.stored import read_charts
+from pivotbench.errors import UserError
 from pivotbench.evidence import race_paths
+from pivotbench.rounds import RACE_KEYS
 
 PARQUET = b"PAR1"
-# What every reader relies on: without these a file of the name is none of ours.
-RACE_KEYS = frozenset({"phase", "round", "evidence", "next", "ended", "base", "noise", "eliminated", "log"})
+# Without these a file of the name is none of ours.
 OTHER_KEYS = frozenset({"schema"})
 
 
 def damaged_files(results: Path) -> list[Path]:
-    """Return the races, tables and decisions in ``results/<study>`` that no reader could make sense of."""
+    """Return the races, tables, decisions and charts in ``results/<study>`` that no reader makes sense of."""
     single = [results / name for name in ("environment.json", "decision.json", "measurements.parquet")]
-    return [path for path in [*race_paths(results), *single] if path.is_file() and not _whole(path)]
+    damaged = [path for path in [*race_paths(results), *single] if path.is_file() and not _whole(path)]
+    charts = results / "charts"
+    return damaged if _drawn(charts) or not charts.exists() else [*damaged, charts]
 
 
 def _whole(path: Path) -> bool:
@@ -31,3 +35,11 @@ def _whole(path: Path) -> bool:
         return isinstance(content, dict) and keys <= content.keys()
     except (OSError, ValueError, RecursionError):
         return False
+
+
+def _drawn(charts: Path) -> bool:
+    try:
+        read_charts(charts)
+    except UserError:
+        return False
+    return True

@@ -9,10 +9,12 @@ from typing import Any
 
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
-from pivotbench.damage import RACE_KEYS
 from pivotbench.errors import UserError
 from pivotbench.files import read_json
 from pivotbench.results import PHASES
+
+# What every reader relies on: without these a file of the name is no race.
+RACE_KEYS = frozenset({"phase", "round", "evidence", "next", "ended", "base", "noise", "eliminated", "log"})
 
 Race = dict[str, Any]
 ReadRace = Callable[[str, int], Race | None]

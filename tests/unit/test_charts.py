@@ -219,7 +219,7 @@ def test_files_stand_alone_and_stale_ones_go(usual: Sample, tmp_path: Path) -> N
     source = source_line(usual.decision, usual.cells)
     write_charts(specifications({"ranking": charts["ranking"]}), tmp_path, f"{source} <&")
     kinds = ("html", "json", "png", "svg")
-    assert {p.name for p in tmp_path.iterdir()} == {f"ranking.{kind}" for kind in kinds}
+    assert {p.name for p in tmp_path.iterdir()} == {"index.json", *(f"ranking.{kind}" for kind in kinds)}
     assert (tmp_path / "ranking.png").read_bytes().startswith(b"\x89PNG")
     svg = (tmp_path / "ranking.svg").read_text()
     assert "flash-on" in svg

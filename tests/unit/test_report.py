@@ -20,6 +20,7 @@ from pivotbench.charts.build import build_charts
 from pivotbench.charts.field import fields
 from pivotbench.charts.output import write_charts
 from pivotbench.charts.spec import specifications
+from pivotbench.charts.stored import write_index
 from pivotbench.decision.decide import decide
 from pivotbench.errors import UserError
 from pivotbench.evidence import CellFiles
@@ -291,7 +292,7 @@ def test_only_what_the_decision_rests_on_is_evidence(tmp_path: Path) -> None:
     assert {cell.configuration for cell in inputs.cells} > {"flash-on", "kv-q4", "flash-on+none"}
     read, measured = launches(inputs.cells), set(inputs.measurements["launch_id"])
     assert read == measured, "charts show the launches of the table and no other"
-    (results / "charts").mkdir()
+    write_index(results / "charts", [])
     assert launches(read_report_inputs(results).cells) == measured, "and so does the report"
 
 
@@ -303,7 +304,7 @@ def test_once_a_base_is_pinned_its_backends_are_evidence_nowhere(tmp_path: Path)
     write_json(results / "decision.json", decide(pinned, races, cells))
     compared = read_results(results).cells
     assert {cell.phase for cell in compared} == {"speculative"}
-    (results / "charts").mkdir()
+    write_index(results / "charts", [])
     inputs = read_report_inputs(results)
     assert {cell.phase for cell in inputs.cells} == {"speculative"}
     assert (results / "backends" / "kv-q8" / "r1" / "launch.json").is_file(), "though its files are there"
@@ -316,7 +317,7 @@ def launches(cells: Iterable[CellFiles]) -> set[str | None]:
 
 def test_raw_rows_that_are_not_those_of_the_result_are_named(tmp_path: Path) -> None:
     results = write_demo(tmp_path)
-    (results / "charts").mkdir()
+    write_index(results / "charts", [])
     assert read_report_inputs(results).altered == []
     [altered, gone, *_] = sorted(results.rglob("requests.parquet"))
     altered.write_bytes(altered.read_bytes() + b"more")
@@ -354,12 +355,15 @@ def test_a_report_without_whole_charts_is_a_users_error(tmp_path: Path) -> None:
     results = write_demo(tmp_path)
     with pytest.raises(UserError, match=r"charts: missing; run `snakemake --cores 1 .*charts` first"):
         read_report_inputs(results)
-    write_text(results / "charts" / "ranking.html", "<html>")
-    for content in (None, "{"):  # of an earlier version; half-written
-        if content:
-            write_text(results / "charts" / "ranking.json", content)
-        with pytest.raises(UserError, match=r"charts: not whole \(.*\); remove it and run again"):
-            read_report_inputs(results)
+    (results / "charts").mkdir()
+    with pytest.raises(UserError, match=r"charts: not whole \(index\.json: missing\); remove it and run"):
+        read_report_inputs(results)
+
+
+def test_a_decision_that_is_not_json_is_one_line(tmp_path: Path) -> None:
+    write_text(tmp_path / "decision.json", "{")
+    with pytest.raises(UserError, match=r"decision\.json: not JSON; remove it and run again"):
+        read_report_inputs(tmp_path)
 
 
 def test_no_text_of_a_model_or_server_is_markup_in_the_summary(usual: Sample) -> None:

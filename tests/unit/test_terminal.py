@@ -17,11 +17,11 @@ from factory import Cell as Made
 from factory import write_cells
 from pivotbench.campaign import Campaign
 from pivotbench.cells import Cell
-from pivotbench.damage import RACE_KEYS
 from pivotbench.files import write_json
 from pivotbench.lease.how_far import last_news
 from pivotbench.lease.key import lease_name
 from pivotbench.results import Reason
+from pivotbench.rounds import RACE_KEYS
 from pivotbench.study import load_study
 from pivotbench.terminal.mode import choose_mode
 from pivotbench.terminal.outcome import Outcome, outcome

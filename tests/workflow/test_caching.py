@@ -217,7 +217,7 @@ def test_a_changed_engine_version_makes_every_cell_stale(fresh: Folder, tmp_path
 def test_another_machine_makes_every_cell_stale_and_frozen_reports_from_what_is_stored(
     campaign: Folder,
 ) -> None:
-    for path in campaign.results.rglob("launch.json"):
+    for path in campaign.results.rglob("r1/launch.json"):
         launch = json.loads(path.read_text())
         launch["environment"]["cpu_model"] = "Another Processor"
         path.write_text(json.dumps(launch))

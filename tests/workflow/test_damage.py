@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def test_half_written_and_corrupt_files_are_made_anew_and_said_so(campaign: Fold
     run = campaign.snakemake(DECISION)
     assert run.code == 0, run.text
     for name in damaged:
-        assert f"results/small/{name} is made anew: it cannot be read" in run.text
+        assert f"results/small/{name} is made anew: it is not whole" in run.text
     assert "smoke.json is made anew: it is not a readable result" in run.text
     assert run.cell_jobs() == {"smoke": 1, "throughput": 1, "teardown": 1}
     assert difference(content(campaign.results), before) is None
@@ -50,6 +51,34 @@ def test_corrupt_rows_beside_a_result_are_named_by_the_report_and_nothing_is_mea
     for path in damaged:
         name = f"{path.relative_to(campaign.path)}: not the rows that throughput.json was computed from"
         assert name in page, path
+    assert difference(content(campaign.results), before) is None
+
+
+REDRAWN = "results/small/charts is made anew: it is not whole"
+
+
+def test_charts_that_are_not_whole_are_drawn_anew_for_the_report(campaign: Folder) -> None:
+    before = content(campaign.results)
+    (campaign.results / "charts" / "ranking.json").write_text("{}")
+    (campaign.results / "report.html").unlink()
+    run = campaign.snakemake("all")
+    assert run.code == 0, run.text
+    assert REDRAWN in run.text
+    assert run.jobs == {"charts": 1, "report": 1}
+    assert difference(content(campaign.results), before) is None
+    assert campaign.snakemake("all", "--dry-run").planned == {}
+
+
+def test_charts_of_an_earlier_version_are_drawn_anew_from_what_is_stored(campaign: Folder) -> None:
+    before = content(campaign.results)
+    for file in (campaign.results / "charts").glob("*.json"):
+        file.unlink()
+    (campaign.results / "report.html").unlink()
+    shutil.rmtree(campaign.path / ".snakemake")  # results alone, as they are sent around
+    run = campaign.snakemake("all", config=("frozen=true",))
+    assert run.code == 0, run.text
+    assert REDRAWN in run.text
+    assert run.jobs == {"charts": 1, "report": 1}
     assert difference(content(campaign.results), before) is None
 
 

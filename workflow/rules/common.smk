@@ -104,6 +104,7 @@ def race_files(wildcards):
 def evidence_files(wildcards):
     """Every race, and every cell that a race asked for; of stored results the stage files that are there."""
     cells = rounds.evidence()
+    bridge.prepare()  # of stored races alone, nothing has asked for it yet
     files = bridge.readable(stage_files(cells)) if FROZEN else last_files(bridge.in_sight(cells))
     return rounds.race_files(campaign.phases) + files
 

@@ -21,13 +21,13 @@ from markupsafe import escape
 from pivotbench.charts.layout import WIDTH
 from pivotbench.charts.page import chart_page
 from pivotbench.charts.spec import Spec
+from pivotbench.charts.stored import SUFFIXES, write_index
 from pivotbench.charts.theme import EXPORT_FONT, LIGHT, config
 from pivotbench.errors import UserError
 from pivotbench.files import read_json, write_bytes, write_text
 
 Draw = Callable[[Sequence[str], Path, str], None]  # names, folder, source line
 SCRIPT = Path(__file__).resolve().parents[2] / "draw.py"
-SUFFIXES = (".html", ".svg", ".png", ".json")
 PNG_SCALE = 2
 LEGEND_PIXELS_PER_LETTER = 7
 LEGEND_SYMBOL_PIXELS = 40
@@ -44,7 +44,8 @@ def write_charts(
     """Write ``<name>.html``, ``.svg``, ``.png`` and ``.json`` (Vega-Lite) of each chart into ``folder``.
 
     Pictures are on white. ``source``: the line under each of them, see source_line. ``meanwhile`` has half of
-    them drawn elsewhere, see two_drawing. Files of charts that no longer exist are removed.
+    them drawn elsewhere, see two_drawing. Files of charts that no longer exist are removed. The index beside
+    them says which were drawn, see stored.
     """
     for name, spec in charts.items():
         write_text(folder / f"{name}.json", json.dumps(spec, allow_nan=False))
@@ -56,6 +57,7 @@ def write_charts(
     for stale in folder.glob("*.*"):
         if stale.suffix in SUFFIXES and stale.stem not in charts:
             stale.unlink()
+    write_index(folder, charts)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pivotbench.charts.spec import Spec
+from pivotbench.charts.stored import read_charts
 from pivotbench.errors import UserError
 from pivotbench.evidence import MEASURED, CellFiles, StageFile, evidence_folders, read_cells
 from pivotbench.files import read_json
@@ -55,7 +56,7 @@ def read_chart_inputs(results: Path) -> ChartInputs:
 def read_report_inputs(results: Path) -> ReportInputs:
     """Read ``results/<study>``; raises UserError where it is not decided, or its charts are not drawn."""
     decision = _decision(results)
-    charts = _charts(_there(results / "charts"))
+    charts = read_charts(_there(results / "charts"))
     folders = evidence_folders(results, decision)
     cells = read_cells(folders, _without_answers)
     return ReportInputs(decision, charts, cells, _altered(folders, cells))
@@ -69,21 +70,16 @@ def _there(path: Path) -> Path:
 
 def _decision(results: Path) -> dict[str, Any]:
     path = _there(results / "decision.json")
-    decided: dict[str, Any] = read_json(path)
+    try:
+        decided: dict[str, Any] = read_json(path)
+    except ValueError:
+        raise UserError(f"{path}: not JSON; remove it and run again") from None
     schema = decided.get("schema") if isinstance(decided, dict) else None
     if schema != DECISION_SCHEMA:
         raise UserError(
             f"{path}: written by another version ({schema}, not {DECISION_SCHEMA}); remove it and run again"
         )
     return decided
-
-
-def _charts(folder: Path) -> dict[str, Spec]:
-    """The specification of each chart by name; those of an earlier version have none beside them."""
-    try:
-        return {page.stem: read_json(page.with_suffix(".json")) for page in sorted(folder.glob("*.html"))}
-    except (OSError, ValueError) as error:
-        raise UserError(f"{folder}: not whole ({error}); remove it and run again") from None
 
 
 def _without_answers(path: Path) -> StageFile | None:
