@@ -19,7 +19,7 @@ from pivotbench.evidence import CellFiles
 from pivotbench.figures import count, percent
 
 Point = dict[str, Any]
-MOST_WINDOWS = 3000  # more are a cloud, and weigh
+MOST_WINDOWS = 1500  # more are a cloud, and weigh
 FARTHEST = 20  # configurations that are drawn for it, of a crowd
 
 
